@@ -16,7 +16,7 @@ const groups: NonNullable<TestProjectInlineConfiguration["test"]>[][] = [
     {
       name: "unit",
       include: ["test/**/*.test.ts", "papers/**/*.test.ts"],
-      exclude: ["test/{native,live,browser,interop}/**"],
+      exclude: ["test/{native,live,browser,interop,nics}/**"],
       // Every CPU, so a test may take longer than alone.
       maxWorkers: "100%",
       testTimeout: kTestLimitMs,
@@ -66,9 +66,20 @@ const groups: NonNullable<TestProjectInlineConfiguration["test"]>[][] = [
       // Linux guests in emulation: one file at a time, on a machine that may have other things to do.
       name: "interop",
       include: ["test/interop/**/*.test.ts"],
-      globalSetup: "test/interop/setup.ts",
+      globalSetup: "test/guests/setup.ts",
       fileParallelism: false,
       testTimeout: kTestLimitMs,
+      hookTimeout: kTestLimitMs,
+    },
+  ],
+  [
+    {
+      // Weir in guests, on the drivers of QEMU's NICs.
+      name: "nics",
+      include: ["test/nics/**/*.test.ts"],
+      globalSetup: "test/guests/setup.ts",
+      fileParallelism: false,
+      testTimeout: 2 * kTestLimitMs,
       hookTimeout: kTestLimitMs,
     },
   ],

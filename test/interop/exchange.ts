@@ -1,9 +1,9 @@
 /** A server at one end and a client at the other, each a guest's program or a verb of `weir`. */
 import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "vitest";
+import type { Guest, Output } from "../guests/guest.js";
 import { eventually } from "../patience.js";
 import { connectedAtLast } from "../rdma_cm.js";
-import type { Guest, Output } from "./guest.js";
 import type { InteropNetwork, Nic } from "./network.js";
 
 /** Starts a program; what it does after `limit` seconds is a failure. */
@@ -48,6 +48,25 @@ export function byWeir(network: InteropNetwork, nic: Nic, ...args: string[]): Pr
           expect(stdout + stderr).toMatch(/listening|waiting/i);
         }),
       kill: () => void child.kill("SIGKILL"),
+    };
+  };
+}
+
+/** A program on a NIC of a `weir nic` with this control socket; as a server it listens at a TCP port first. */
+export function onNic(network: InteropNetwork, socket: string, command: string, port: number): Program {
+  return (limit) => {
+    const whole = ["timeout", String(limit), ...command.split(" ")];
+    const { child, finished } = network.weir("run", "--socket", socket, "--", ...whole);
+    return {
+      finished: finished.then(({ status, stdout, stderr }) => ({ status, stdout: stdout + stderr })),
+      async listening() {
+        const number = port.toString(16).toUpperCase();
+        await eventually(async () => {
+          const { stdout } = await network.namespace.run("cat", ["/proc/self/net/tcp", "/proc/self/net/tcp6"]);
+          expect(stdout).toMatch(new RegExp(`:${number} [0-9A-F]+:0000 0A `));
+        });
+      },
+      kill: () => void child.kill("SIGTERM"),
     };
   };
 }

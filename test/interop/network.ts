@@ -8,8 +8,9 @@ import type { CounterValue } from "../../src/device/protocol.js";
 import { NetworkNamespace } from "../../src/host/namespace.js";
 import type { InterfaceOptions } from "../../src/verbs/index.js";
 import { kRoot, kWeir } from "../command.js";
+import type { Guest, Output } from "../guests/guest.js";
 import { eventually } from "../patience.js";
-import { Guest, type Output } from "./guest.js";
+import { startRxeGuest } from "./rxe_guest.js";
 
 /** Words that have the kernel kill a program when this process dies, whatever it dies of. */
 const kDieWithUs = ["setpriv", "--pdeathsig", "KILL"];
@@ -55,6 +56,17 @@ const net = require("net");
 if (address) relay(net.connect(Number(port), address));
 else net.createServer(relay).listen(Number(port), () => console.error("listening"));`;
 
+/** Waits until a daemon answers. */
+async function listening(program: Program, control: string): Promise<Program> {
+  let ended: unknown;
+  void program.finished.then((end) => {
+    ended = end;
+  });
+  await eventually(async () => ended ?? (await ask(control, "ports")));
+  expect(ended).toBeUndefined();
+  return program;
+}
+
 export class InteropNetwork {
   readonly #programs = new Set<Program>();
   readonly #guests: Guest[] = [];
@@ -77,7 +89,7 @@ export class InteropNetwork {
     await this.ip(...numbers.flatMap((i) => [`tuntap add tap${i} mode tap`, `link set tap${i} mtu ${mtu} up`]));
     const started = numbers.map(async (i) => {
       const addresses = { ipv4: `${ipv4(i)}/24`, ipv6: `${ipv6(i)}/64` };
-      this.#guests[i - 1] = await Guest.start(this.namespace, `tap${i}`, { ...addresses, mtu });
+      this.#guests[i - 1] = await startRxeGuest(this.namespace, `tap${i}`, { ...addresses, mtu });
     });
     const outcomes = await Promise.allSettled(started);
     for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
@@ -127,14 +139,18 @@ export class InteropNetwork {
       ["name: interop", "ports:", ...list, `control: ${control}`, "metrics: false", more, ""].join("\n"),
     );
     // Its own namespace is this process's: where it would serve metrics.
-    const program = this.#spawn([...kWeir, "switch", "-c", file]);
-    let ended: unknown;
-    void program.finished.then((end) => {
-      ended = end;
-    });
-    await eventually(async () => ended ?? (await ask(control, "ports")));
-    expect(ended).toBeUndefined();
+    const program = await listening(this.#spawn([...kWeir, "switch", "-c", file]), control);
     return { ...program, counters: async () => (await ask(control, "counters")).counters };
+  }
+
+  /** `weir nic` on an interface, for programs, with the IPv4 address of this number. Returns its control socket. */
+  async nicDaemon(device: string, number: number, settings: Readonly<Record<string, unknown>> = {}): Promise<string> {
+    const file = join(this.#folder, `${device}.yaml`);
+    const control = join(this.#folder, `${device}.sock`);
+    const own = { name: device, interface: device, namespace: this.namespace.path, address: ipv4(number), control };
+    writeFileSync(file, JSON.stringify({ ...own, metrics: false, programs: true, ...settings }));
+    await listening(this.weir("nic", "-c", file), control);
+    return control;
   }
 
   /** `weir ...` inside the namespace, such as `weir("ping", "-c", ipv4(1), ...nic.options)`. */

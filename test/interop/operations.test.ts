@@ -1,8 +1,8 @@
 /** Every operation of two stock Soft-RoCE guests crosses `weir switch`, verified where it arrives; at a path MTU of 4096, too. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { describeInterop } from "./capability.js";
+import type { Guest } from "../guests/guest.js";
+import { describeInterop } from "./describe_interop.js";
 import { connected, exchange, inGuest } from "./exchange.js";
-import type { Guest } from "./guest.js";
 import { InteropNetwork, ipv4, ipv6 } from "./network.js";
 
 let network: InteropNetwork;

@@ -1,10 +1,10 @@
 /** Every operation between a stock Soft-RoCE guest and Weir, each as requester and as responder, verified where it arrives. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Device, openDevice } from "../../src/verbs/index.js";
+import type { Guest } from "../guests/guest.js";
 import { atomic, kOpcode, reth, word } from "../live/bad_peer.js";
-import { describeInterop } from "./capability.js";
+import { describeInterop } from "./describe_interop.js";
 import { exchange, inGuest } from "./exchange.js";
-import type { Guest } from "./guest.js";
 import { InteropNetwork, ipv4, kHostAddress } from "./network.js";
 import { opcodesOfWeir, type WeirOptions } from "./opcodes_weir.js";
 import { type BadPacket, type Heard, kAck, type Victim, Witness } from "./witness.js";

@@ -4,12 +4,10 @@ import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { ask } from "../../src/device/control_client.js";
-import { kWeir as kCommand } from "../command.js";
+import type { Guest, Output } from "../guests/guest.js";
 import { eventually } from "../patience.js";
-import { describeInterop } from "./capability.js";
-import { connected, exchange, inGuest, type Program, served } from "./exchange.js";
-import type { Guest, Output } from "./guest.js";
+import { describeInterop } from "./describe_interop.js";
+import { connected, exchange, inGuest, onNic, type Program, served } from "./exchange.js";
 import { InteropNetwork, ipv4, kHostAddress } from "./network.js";
 
 const kWeir = 9;
@@ -54,23 +52,7 @@ const onGuest = (test: string, server = "") => inGuest(guest, `${withGid(test, 1
 /** Runs a program on the NIC; the programs find each other by TCP through the bridge. */
 const onWeir = (test: string, ...server: string[]) => byNic(`${withGid(test, 0)} ${server.join(" ")}`.trim());
 
-function byNic(command: string): Program {
-  return (limit) => {
-    const whole = ["timeout", String(limit), ...command.split(" ")];
-    const { child, finished } = network.program(...kCommand, "run", "--socket", socket, "--", ...whole);
-    return {
-      finished: finished.then(({ status, stdout, stderr }) => ({ status, stdout: stdout + stderr })),
-      async listening() {
-        const port = kPort.toString(16).toUpperCase();
-        await eventually(async () => {
-          const { stdout } = await network.namespace.run("cat", ["/proc/self/net/tcp", "/proc/self/net/tcp6"]);
-          expect(stdout).toMatch(new RegExp(`:${port} [0-9A-F]+:0000 0A `));
-        });
-      },
-      kill: () => void child.kill("SIGTERM"),
-    };
-  };
-}
+const byNic = (command: string) => onNic(network, socket, command, kPort);
 
 /** A server: whether its id listens nobody tells, and a client that comes too early tries again. */
 const byConnection =
@@ -101,18 +83,7 @@ describeInterop("programs on weir nic and on Soft-RoCE", () => {
     const nic = await network.nic(kWeir);
     await network.bridge("tap1", nic.port);
     folder = mkdtempSync(join(inject("folder"), "programs-"));
-    const file = join(folder, "nic.yaml");
-    socket = join(folder, "roce0.sock");
-    const { interface: name, namespace } = nic.device;
-    const config = { name: "roce0", interface: name, namespace, address: ipv4(kWeir), metrics: false, programs: true };
-    writeFileSync(file, JSON.stringify({ ...config, control: socket }));
-    const daemon = network.program(...kCommand, "nic", "-c", file);
-    let ended: unknown;
-    void daemon.finished.then((end) => {
-      ended = end;
-    });
-    await eventually(async () => ended ?? (await ask(socket, "ports")));
-    expect(ended).toBeUndefined();
+    socket = await network.nicDaemon(nic.device.interface, kWeir);
   });
   afterAll(() => network?.close());
 

@@ -7,9 +7,9 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { connect, type Device, listen, openDevice } from "../../src/verbs/index.js";
 import { kPingPort, pingServer } from "../../src/verbs/perf/ping.js";
 import { total } from "../fixtures/counts.js";
-import { describeInterop } from "./capability.js";
+import type { Guest } from "../guests/guest.js";
+import { describeInterop } from "./describe_interop.js";
 import { connected, exchange, inGuest, type Program } from "./exchange.js";
-import type { Guest } from "./guest.js";
 import { InteropNetwork, ipv4, ipv6, type SwitchDaemon } from "./network.js";
 
 /** The priority of RoCE leaves slower than it comes, and slow enough that guests in emulation fill its queue. */

@@ -1,8 +1,8 @@
 /** A stock Soft-RoCE guest against Weir, each as the client and as the server, with nothing of Weir between them. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { describeInterop } from "./capability.js";
+import type { Guest } from "../guests/guest.js";
+import { describeInterop } from "./describe_interop.js";
 import { byWeir, connected, exchange, inGuest } from "./exchange.js";
-import type { Guest } from "./guest.js";
 import { InteropNetwork, ipv4, ipv6, type Nic } from "./network.js";
 
 const kWeir = 9;

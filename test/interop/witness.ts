@@ -1,12 +1,13 @@
 /** Answers of a real Soft-RoCE responder to frames that break the rules: the program `opcodes` of a guest is their victim. */
 import { expect } from "vitest";
 import { gidOfAddress } from "../../src/wire/address.js";
+import type { Guest } from "../guests/guest.js";
 import { BadPeer, kOpcode, kPeerMac, kPeerQpn, macText, type Packet, reth, roceFrame } from "../live/bad_peer.js";
 import { eventually } from "../patience.js";
 import { inGuest } from "./exchange.js";
-import { type Guest, guestMac } from "./guest.js";
 import type { InteropNetwork, Nic } from "./network.js";
 import { Connection, hex, kOpcodesPort } from "./opcodes_end.js";
+import { guestMac } from "./rxe_guest.js";
 
 const kPsn = 0x100;
 const kLimit = 60;

@@ -36,7 +36,7 @@ it("names each program once, with Debian's package, and whom it is for", () => {
   const packages = kNeeds.map((need) => need.package);
   expect(packages).toEqual([...new Set(packages)].sort());
   const users = new Set(kNeeds.flatMap((need) => need.for));
-  expect([...users].sort()).toEqual(["browser", "fuzz", "interop", "live", "native", "start", "unit"]);
+  expect([...users].sort()).toEqual(["browser", "fuzz", "interop", "live", "native", "nics", "start", "unit"]);
 });
 
 it("tells what is missing, and packages that nobody has listed", () => {

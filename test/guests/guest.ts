@@ -1,13 +1,12 @@
 /**
- * Small Linux guests with Soft-RoCE (rxe0 on eth0) in emulation, each on a tap of a network namespace. They end with this
- * process, whatever ends it, and leave no file: commands go over socket pairs.
+ * Linux guests in QEMU, in a network namespace that has taps for them. They end with this process, whatever ends it, and leave
+ * no file: commands go over socket pairs.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import type { NetworkNamespace } from "../../src/host/namespace.js";
-import { guestImage } from "./capability.js";
 
 /** A guest boots in three seconds on an idle machine, in a minute on one with much to do. */
 const kBootLimitMs = 180_000;
@@ -19,12 +18,17 @@ const kChannels = 4;
 /** The first descriptor behind stdin, stdout and stderr. */
 const kFirstChannel = 3;
 
-export interface GuestOptions {
-  /** IPv4 address with prefix length. */
-  ipv4: string;
-  ipv6: string;
-  /** MTU of eth0, bytes. 1500 gives a path MTU of 1024, 4176 of 4096. */
-  mtu: number;
+export interface Machine {
+  /** Folder with its kernel and initrd. */
+  image: string;
+  /** Words of the kernel's command line. */
+  boot: readonly string[];
+  accelerator: "kvm" | "tcg";
+  cpus: number;
+  /** Memory, MiB. */
+  memory: number;
+  /** Options of QEMU for its devices. */
+  devices: readonly string[];
 }
 
 export interface Output {
@@ -106,9 +110,9 @@ export class Guest {
     this.#ended.catch(() => {});
   }
 
-  /** Boots one on an existing tap; it is ready for commands then. */
-  static async start(namespace: NetworkNamespace, tap: string, options: GuestOptions): Promise<Guest> {
-    const qemu = qemuCommand(guestImage(), tap, options);
+  /** Boots one, which finds taps in the namespace; it is ready for commands then. */
+  static async start(namespace: NetworkNamespace, machine: Machine): Promise<Guest> {
+    const qemu = qemuCommand(machine);
     // setpriv asks the kernel to kill it when this process dies; both programs become QEMU in the end.
     const command = [`--net=${namespace.path}`, "--", "setpriv", "--pdeathsig", "KILL", "nice", "-n", "5", ...qemu];
     const stdio = ["ignore", "pipe", "pipe", ...Array<"pipe">(kChannels).fill("pipe")] as const;
@@ -127,7 +131,7 @@ export class Guest {
     const ready = new Promise<void>((resolve, reject) => {
       timer = setTimeout(() => reject(new Error(`the guest does not boot:\n${this.#console}`)), kBootLimitMs);
       this.#process.stdout?.on("data", () => {
-        if (this.#console.includes("rxe-guest: ready")) resolve();
+        if (this.#console.includes("guest: ready")) resolve();
       });
     });
     try {
@@ -135,7 +139,7 @@ export class Guest {
     } finally {
       clearTimeout(timer);
     }
-    const failures = this.#console.split("\n").filter((line) => /rxe-guest: .*failed/.test(line));
+    const failures = this.#console.split("\n").filter((line) => /^guest: .*failed/.test(line));
     if (failures.length > 0) throw new Error(failures.join("\n"));
   }
 
@@ -159,31 +163,37 @@ export class Guest {
   }
 }
 
-/** MAC address of the guest with this address. */
-export function guestMac(ipv4: string): string {
-  const octets = (ipv4.split("/")[0] ?? "").split(".").map((octet) => Number(octet).toString(16).padStart(2, "0"));
-  return `52:54:${octets.join(":")}`;
+/** Device of a guest with this MAC address on a tap that exists. @param model QEMU's name of the NIC, with its properties; `queues`: of the tap */
+export function tapDevice(tap: string, mac: string, model: string, queues = 1): string[] {
+  const queued = queues > 1 ? `,queues=${queues}` : "";
+  return [
+    ...["-netdev", `tap,id=${tap},ifname=${tap},script=no,downscript=no,vhost=off${queued}`],
+    ...["-device", `${model},netdev=${tap},mac=${mac},romfile=`],
+  ];
 }
 
-function qemuCommand(image: string, tap: string, { ipv4, ipv6, mtu }: GuestOptions): string[] {
-  const boot = [
+function qemuCommand({ image, boot, accelerator, cpus, memory, devices }: Machine): string[] {
+  const words = [
     "console=ttyS0 quiet loglevel=4 panic=-1",
     "mitigations=off nokaslr audit=0 no_timer_check tsc=reliable random.trust_cpu=on 8250.nr_uarts=1",
-    `rxe.ip=${ipv4} rxe.ip6=${ipv6} rxe.mtu=${mtu}`,
+    ...boot,
   ];
   const channels = Array.from({ length: kChannels }, (_, i) => [
     ...["-chardev", `socket,id=c${i},fd=${kFirstChannel + i}`],
     ...["-device", `virtserialport,chardev=c${i}`],
   ]);
+  const processor =
+    accelerator === "kvm"
+      ? ["-accel", "kvm", "-cpu", "host"]
+      : ["-accel", "tcg,thread=multi,tb-size=256", "-cpu", "max,la57=off"];
   return [
     "qemu-system-x86_64",
     ...["-machine", "q35,usb=off,vmport=off,smm=off,hpet=off,acpi=on"],
-    ...["-accel", "tcg,thread=multi,tb-size=256", "-cpu", "max,la57=off", "-smp", "1", "-m", "384"],
+    ...[...processor, "-smp", String(cpus), "-m", String(memory)],
     ...["-nodefaults", "-no-reboot", "-display", "none", "-chardev", "stdio,id=serial,signal=off"],
     ...["-serial", "chardev:serial"],
-    ...["-kernel", join(image, "vmlinux"), "-initrd", join(image, "initrd.img"), "-append", boot.join(" ")],
-    ...["-netdev", `tap,id=n0,ifname=${tap},script=no,downscript=no,vhost=off`],
-    ...["-device", `virtio-net-pci,netdev=n0,mac=${guestMac(ipv4)},romfile=,host_mtu=${mtu}`],
+    ...["-kernel", join(image, "vmlinux"), "-initrd", join(image, "initrd.img"), "-append", words.join(" ")],
+    ...devices,
     ...["-device", "virtio-serial-pci", ...channels.flat()],
   ];
 }

@@ -11,7 +11,7 @@ declare module "vitest" {
 }
 
 export function setup(project: TestProject): void {
-  const folder = mkdtempSync(join(tmpdir(), "weir-interop-"));
+  const folder = mkdtempSync(join(tmpdir(), "weir-guests-"));
   project.provide("folder", folder);
   // Interrupted, Vitest ends without tearing down.
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
