@@ -39,10 +39,9 @@ AfXdpPort::AfXdpPort(const PortOptions& options, Umem& umem, const PortClock& cl
 
 void AfXdpPort::open(int interface_index, bool first) {
   index_ = interface_index;
-  queues_at_first_ = options_.receive ? receive_queues() : 1;
-  if (queues_at_first_ > XdpProgram::kMostQueues) {
-    throw NativeError("INVALID_CONFIG", 0, "",
-                      options_.interface + " has " + std::to_string(queues_at_first_) + " receive queues",
+  told_ = at_first_ = options_.receive ? receive_queues() : 1;
+  if (at_first_ > XdpProgram::kMostQueues) {
+    throw NativeError("INVALID_CONFIG", 0, "", options_.interface + " has " + std::to_string(at_first_) + " receive queues",
                       "AF_XDP takes " + std::to_string(XdpProgram::kMostQueues) + " at most: ethtool -L " + options_.interface +
                           " combined 8, or backend: af_packet");
   }
@@ -50,7 +49,7 @@ void AfXdpPort::open(int interface_index, bool first) {
     any_.emplace(::epoll_create1(EPOLL_CLOEXEC));
     if (any_->get() < 0) throw NativeError::from_errno("epoll_create1", "cannot wait for " + options_.interface, "");
   }
-  while (queues_.size() < queues_at_first_) add_queue(first);
+  while (queues_.size() < at_first_) add_queue(first);
   if (!options_.receive) return;
   if (options_.promiscuous) make_promiscuous();
   XdpProgramOptions program;
@@ -67,6 +66,7 @@ void AfXdpPort::open(int interface_index, bool first) {
   metadata_ = program_->metadata_bytes();
   for (uint32_t i = 0; i < queues_.size(); ++i) program_->insert(i, queues_[i]->socket());
   program_->attach();
+  add_hidden_queues(first);
 }
 
 void AfXdpPort::add_queue(bool wait) {
@@ -74,8 +74,9 @@ void AfXdpPort::add_queue(bool wait) {
   queue.interface = options_.interface;
   queue.interface_index = index_;
   queue.queue = static_cast<uint32_t>(queues_.size());
-  // All of them together hold as many frames as one would. What is sent leaves in order, by the first.
-  if (options_.receive) queue.receive_ring = std::max(kLeastRing, std::bit_floor(options_.ring / queues_at_first_));
+  // Those that there were at first hold as many frames together as one would. What is sent leaves in order, by the first.
+  const uint32_t among = queue.queue < at_first_ ? at_first_ : 4 * at_first_;
+  if (options_.receive) queue.receive_ring = std::max(kLeastRing, std::bit_floor(options_.ring / among));
   if (queues_.empty()) queue.transmit_ring = options_.ring;
   queue.wait = wait;
   queue.longest = options_.slot_bytes;
@@ -86,6 +87,21 @@ void AfXdpPort::add_queue(bool wait) {
     throw NativeError::from_errno("epoll_ctl", "cannot wait for the queues of " + options_.interface, "");
   }
   queues_.push_back(std::move(opened));
+}
+
+// Queues that there are, and that the driver does not tell of: with a program attached virtio_net has one more for each CPU, and
+// frames come by these, too. The kernel refuses a queue that there is not by EINVAL.
+void AfXdpPort::add_hidden_queues(bool wait) {
+  try {
+    while (queues_.size() < XdpProgram::kMostQueues) add_inserted_queue(wait);
+  } catch (const NativeError& error) {
+    if (error.code != "EINVAL") throw;
+  }
+}
+
+void AfXdpPort::add_inserted_queue(bool wait) {
+  add_queue(wait);
+  program_->insert(static_cast<uint32_t>(queues_.size() - 1), queues_.back()->socket());
 }
 
 void AfXdpPort::close() {
@@ -103,17 +119,18 @@ void AfXdpPort::close() {
 PortState AfXdpPort::state() {
   const PortState state = InterfacePort::state();
   if (state != PortState::up || !options_.receive) return state;
-  const uint32_t wanted = std::min(receive_queues(), XdpProgram::kMostQueues);
+  const uint32_t told = std::min(receive_queues(), XdpProgram::kMostQueues);
+  if (told <= told_) {
+    told_ = told;
+    return state;
+  }
   try {
-    if (queues_.size() < wanted) {
-      inside([&] {
-        while (queues_.size() < wanted) {
-          add_queue(false);
-          program_->insert(static_cast<uint32_t>(queues_.size() - 1), queues_.back()->socket());
-        }
-        program_->attach_again();
-      });
-    }
+    inside([&] {
+      while (queues_.size() < told) add_inserted_queue(false);
+      program_->attach_again();
+      add_hidden_queues(false);
+    });
+    told_ = told;
   } catch (const NativeError&) {
     // Without a program all is opened anew; else the queue is tried again when the state is next asked for, and its frames count
     // as strays until then.

@@ -47,6 +47,8 @@ class AfXdpPort final : public InterfacePort {
   void open(int interface_index, bool first) override;
   void close() override;
   void add_queue(bool wait);
+  void add_inserted_queue(bool wait);
+  void add_hidden_queues(bool wait);
   size_t receive_by(XdpQueue& queue, std::span<RxFrame> frames);
   void read_metadata(uint8_t* in_front, RxFrame& frame) const;
   void free_lent(size_t count);
@@ -59,11 +61,12 @@ class AfXdpPort final : public InterfacePort {
   std::vector<std::unique_ptr<XdpQueue>> queues_;
   std::optional<Descriptor> any_;  // readable when one of the sockets is
   int index_ = 0;                  // of the interface
-  uint32_t queues_at_first_ = 1;
-  size_t next_ = 0;        // which of them is read first
-  uint32_t metadata_ = 0;  // bytes in front of a received frame
-  Ring<PacketId> lent_;    // packets of frames that the caller holds, kNoPacket for those it took
-  PortLosses losses_;      // of queues that are closed
+  uint32_t at_first_ = 1;          // receive queues of which the driver told when the port was opened,
+  uint32_t told_ = 1;              // and last
+  size_t next_ = 0;                // which of them is read first
+  uint32_t metadata_ = 0;          // bytes in front of a received frame
+  Ring<PacketId> lent_;            // packets of frames that the caller holds, kNoPacket for those it took
+  PortLosses losses_;              // of queues that are closed
 };
 
 }  // namespace weir
