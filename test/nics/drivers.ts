@@ -12,8 +12,8 @@ export interface NicDriver {
 }
 
 export const kDrivers: readonly NicDriver[] = [
-  // A queue for each CPU. Of spare ones the driver makes queues of XDP, by which frames arrive as well.
-  { name: "virtio_net", device: "virtio-net-pci,mq=on,vectors=6", tapQueues: 2, nativeXdp: true },
+  // A queue for each CPU, and as many to spare: of those the driver makes queues of XDP, by which frames arrive as well.
+  { name: "virtio_net", device: "virtio-net-pci,mq=on,vectors=10", tapQueues: 4, nativeXdp: true },
   // XDP is in this driver from Linux 6.6 on.
   { name: "vmxnet3", device: "vmxnet3", tapQueues: 1, nativeXdp: false },
   { name: "e1000e", device: "e1000e", tapQueues: 1, nativeXdp: false },

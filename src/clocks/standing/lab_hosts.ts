@@ -146,12 +146,23 @@ export class LabHosts {
     );
   }
 
-  /** Tells programs to end. Those that still run after two seconds are left. @param signals All of them are sent. */
+  /**
+   * Tells programs to end, and those that they start meanwhile. Those that still run after two seconds are left.
+   * @param signals All of them are sent.
+   */
   async endPrograms(...signals: readonly NodeJS.Signals[]): Promise<void> {
-    const living = () => [...this.processes().values()].flat().map(({ pid }) => pid);
-    for (const pid of living()) for (const signal of signals) tryToKill(pid, signal);
+    const told = new Set<number>();
     const limit = Date.now() + kPatienceMs;
-    while (Date.now() < limit && living().length > 0) await sleep(kStepMs);
+    for (;;) {
+      const living = [...this.processes().values()].flat().map(({ pid }) => pid);
+      for (const pid of living) {
+        if (told.has(pid)) continue;
+        for (const signal of signals) tryToKill(pid, signal);
+        told.add(pid);
+      }
+      if (living.length === 0 || Date.now() >= limit) return;
+      await sleep(kStepMs);
+    }
   }
 
   /** Removes the programs' NICs; their threads are to be stopped next, and then leave() is called. Idempotent. */
