@@ -79,10 +79,6 @@ export class NicGuest {
     );
   }
 
-  log(): Promise<string> {
-    return this.does(`cat ${kLog}`);
-  }
-
   async ports(): Promise<PortStatus[]> {
     return (await this.#ask("ports")) as PortStatus[];
   }
