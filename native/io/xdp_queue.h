@@ -36,8 +36,6 @@ class XdpQueue {
   XdpQueue& operator=(const XdpQueue&) = delete;
 
   int socket() const { return socket_; }
-  // The driver reads and writes our memory itself.
-  bool zero_copy() const { return zero_copy_; }
 
   // Keeps the fill ring full, as far as there is memory.
   void refill();
@@ -81,7 +79,7 @@ class XdpQueue {
   const uint8_t number_;
   const PortClock& clock_;
   int socket_ = -1;
-  bool zero_copy_ = false;
+  bool zero_copy_ = false;  // the driver reads and writes our memory itself
   bool unsent_ = false;
   uint32_t unread_ = 0;    // so many descriptors are not taken,
   Time unread_since_ = 0;  // none of them since then,
