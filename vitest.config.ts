@@ -17,6 +17,8 @@ const groups: NonNullable<TestProjectInlineConfiguration["test"]>[][] = [
       name: "unit",
       include: ["test/**/*.test.ts", "papers/**/*.test.ts"],
       exclude: ["test/{native,live,browser,interop,nics}/**"],
+      // Files share the modules of a process: to load them for each takes as long as the tests do.
+      isolate: false,
       // Every CPU, so a test may take longer than alone.
       maxWorkers: "100%",
       testTimeout: kTestLimitMs,

@@ -18,6 +18,8 @@ function terminal() {
   return { stdin, stdout, written: text };
 }
 
+const kExits = process.listeners("exit");
+
 function start(poll: () => Promise<ReturnType<typeof bigSample>> = async () => bigSample(2)) {
   const screen = terminal();
   const signals = new EventEmitter();
@@ -40,7 +42,7 @@ function expectGivenBack({ written, stdin }: ReturnType<typeof start>): void {
   expect(written().startsWith(kEnter)).toBe(true);
   expect(written().endsWith(kLeave)).toBe(true);
   expect(stdin.setRawMode.mock.calls).toEqual([[true], [false]]);
-  expect(process.listeners("exit").filter((listener) => listener.name === "onExit")).toEqual([]);
+  expect(process.listeners("exit")).toEqual(kExits);
 }
 
 describe("the terminal is given back", () => {
