@@ -1,11 +1,11 @@
 /** Checks CPUs, scheduling of sessions, and the service manager. */
+import { checkProcessors } from "./processors.js";
 import { about, type Check } from "./report.js";
 import type { System } from "./system.js";
 
 export function checkHost(system: System): Check[] {
-  return [checkCpus(system), checkQuota(system), checkAutogroup(system), checkSystemd(system)].flatMap(
-    (check) => check ?? [],
-  );
+  const rest = [checkQuota(system), checkAutogroup(system), checkSystemd(system)].flatMap((check) => check ?? []);
+  return [checkCpus(system), ...checkProcessors(system), ...rest];
 }
 
 function checkCpus({ cpus: { present, allowed } }: System): Check {

@@ -75,6 +75,7 @@ function checkInterface(system: System, link: Link): Check {
     ...(probe.master === "" ? [] : [`member of ${`${probe.master_kind} ${probe.master}`.trim()}`]),
     `offloads on: ${offloadsOn(probe)?.join(" ") || "none"}`,
     ...(queues === undefined ? [] : [`${queues} receive queue${queues === 1 ? "" : "s"}`]),
+    ...nodeOf(system, link.name),
     `XDP: ${describeXdp(probe)}`,
     describePfc(probe),
     describeBackends(link.name, probe),
@@ -83,6 +84,15 @@ function checkInterface(system: System, link: Link): Check {
   if (problems.length === 0) return check.ok(found);
   const all = (part: "impact" | "remedy") => problems.map((problem) => problem[part]).join("; ");
   return check.warning(found, all("impact"), all("remedy"));
+}
+
+/** The node of the memory that the NIC's device is at, on a machine that has several. */
+function nodeOf(system: System, name: string): string[] {
+  const node = Number(system.readText(`/sys/class/net/${name}/device/numa_node`) ?? -1);
+  if (node < 0 || system.list("/sys/devices/system/node").filter((entry) => /^node\d+$/.test(entry)).length < 2)
+    return [];
+  const cpus = system.readText(`/sys/devices/system/node/node${node}/cpulist`)?.trim();
+  return [`at NUMA node ${node}${cpus ? ` (CPUs ${cpus})` : ""}`];
 }
 
 function problemsOf(name: string, probe: InterfaceProbe): { impact: string; remedy: string }[] {
