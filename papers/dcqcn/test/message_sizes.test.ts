@@ -31,6 +31,8 @@ const kSoft: Measured = {
 };
 
 const { measured } = vi.hoisted(() => ({ measured: { next: undefined as Measured | undefined } }));
+// Files that ran before in this process may have loaded what imports it.
+vi.hoisted(() => vi.resetModules());
 vi.mock("../message_sizes_wire.js", async (original) => ({
   ...(await original<object>()),
   measureOnWire: async () => measured.next,

@@ -1,20 +1,17 @@
 /** An HTTP server that strangers cannot keep busy: dashboards and metrics are of its kind. */
 import { EventEmitter, once } from "node:events";
-import type { Server } from "node:http";
+import { createServer, type Server } from "node:http";
 import { connect, type Socket } from "node:net";
-import { afterAll, expect, it, onTestFinished, vi } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import { Connections } from "../../../src/base/http/connections.js";
+import { HttpServer, listen } from "../../../src/base/http/http_server.js";
 import { eventually } from "../../patience.js";
 
-const http = await import("node:http");
-const createServer = vi.fn(http.createServer);
-// Other files of this process have the module with the true node:http, before this one and after it.
-vi.resetModules();
-vi.doMock("node:http", () => ({ ...http, createServer }));
-const { HttpServer, listen } = await import("../../../src/base/http/http_server.js");
-afterAll(() => {
-  vi.doUnmock("node:http");
-  vi.resetModules();
+// Files that ran before in this process may have loaded what imports it.
+vi.hoisted(() => vi.resetModules());
+vi.mock("node:http", async (original) => {
+  const http = await original<typeof import("node:http")>();
+  return { ...http, createServer: vi.fn(http.createServer) };
 });
 
 const kPurpose = { name: "page", field: "page", hint: "another port" };
@@ -48,12 +45,12 @@ it("answers however many connections somebody holds who finishes no request", as
 it("looks every second for requests that take longer than ten", async () => {
   await serve();
   const patience = { requestTimeout: 10_000, headersTimeout: 10_000, connectionsCheckingInterval: 1000 };
-  expect(createServer).toHaveBeenCalledWith(patience);
+  expect(vi.mocked(createServer)).toHaveBeenCalledWith(patience);
 });
 
 it("gives up on a client that reads nothing of its answer", async () => {
   await serve();
-  const server = createServer.mock.results.at(-1)?.value as Server;
+  const server = vi.mocked(createServer).mock.results.at(-1)?.value as Server;
   expect(server.timeout).toBe(30_000);
 });
 

@@ -24,6 +24,8 @@ import { gidOfAddress } from "../../../src/wire/address.js";
 import { kIdleDevice } from "../../fixtures/program_device.js";
 import { eventually } from "../../patience.js";
 
+// Files that ran before in this process may have loaded what imports it.
+vi.hoisted(() => vi.resetModules());
 vi.mock("node:fs", async (original) => {
   const real = await original<typeof import("node:fs")>();
   return { ...real, renameSync: vi.fn(real.renameSync) };
