@@ -1,14 +1,17 @@
 /** Programs with paths of their own to the wire (`programs: { direct: true }`): what the daemon still knows of them, and their end. */
+import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it, onTestFinished } from "vitest";
 import { ask } from "../../src/device/control_client.js";
+import type { LabNetwork } from "../../src/host/veth.js";
 import { count } from "../fixtures/counts.js";
 import { lacking } from "../needs.js";
-import { describeUnless } from "../obstacles.js";
+import { describeUnless, itUnless } from "../obstacles.js";
 import { eventually } from "../patience.js";
 import { liveObstacle } from "./capability.js";
-import { type Daemon, weir } from "./daemons.js";
+import { type Daemon, network, weir } from "./daemons.js";
 import { begin, fabric, pair, pidOf, run } from "./program_runs.js";
 import { folder } from "./weir.js";
 
@@ -19,6 +22,21 @@ const kEndless = ["ib_write_bw", "-D", "300"];
 const pairsOf = ({ socket }: Daemon) => ask(socket, "queue_pairs");
 const moves = (nic: Daemon) =>
   eventually(async () => expect((await pairsOf(nic))[0]?.counters?.tx_packets ?? 0).toBeGreaterThan(0));
+
+/** Sends PFC frames for all priorities by the switch's end of a host's link: each lasts for 33 ms at 1 Gb/s, and there are a hundred in a second. */
+function pauseByTheSwitch(net: LabNetwork, host: string): ChildProcess {
+  const program = `import socket, time
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+s.bind(("${host}", 0))
+frame = bytes.fromhex("0180c2000001" + "020000000099" + "8808" + "0101" + "00ff" + 8 * "ffff").ljust(60, b"\\0")
+while True:
+    s.send(frame)
+    time.sleep(0.01)
+`;
+  const child = spawn("nsenter", [`--net=${net.namespace("sw").path}`, "python3", "-c", program], { stdio: "inherit" });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  return child;
+}
 
 describeUnless(liveObstacle() ?? lacking("perftest"), "programs with paths of their own", () => {
   it("move their bytes by these, and the daemon tells of every packet", async () => {
@@ -88,6 +106,32 @@ describeUnless(liveObstacle() ?? lacking("perftest"), "programs with paths of th
     await moves(a);
     expect((await pairsOf(a))[0]).toMatchObject({ direct: false });
     expect((await pairsOf(b))[0]).toMatchObject({ direct: true });
+  });
+
+  itUnless(lacking("python3"), "stop while their peer pauses them, and go on after it", async () => {
+    const net = await network();
+    const { a, b } = await fabric({ net, fields: direct });
+    // 4.096 us x 2^22: acknowledgements are waited for however long a pause lasts.
+    const { client } = await begin({ from: a, to: b }, [...kEndless, "-u", "22"]);
+    await moves(a);
+    const sent = async () => {
+      const packets = (await pairsOf(a))[0]?.counters?.tx_packets;
+      expect(packets, client.output()).toBeDefined();
+      return packets ?? 0;
+    };
+    const pauses = pauseByTheSwitch(net, "a");
+    // What stood still for so long was not merely slow: a program that sends all the time moves within it.
+    await eventually(async () => {
+      const before = await sent();
+      await sleep(300);
+      expect(await sent()).toBe(before);
+    });
+    expect(await count(a, "rx_prio_pause")).toBeGreaterThan(0);
+    pauses.kill("SIGTERM");
+    const before = await sent();
+    await eventually(async () => expect(await sent()).toBeGreaterThan(before));
+    expect(await count(a, "rx_prio_pause_duration")).toBeGreaterThan(100e6); // ns
+    expect(client.child.exitCode).toBeNull();
   });
 
   it("are eight at most; others go by the daemon", async () => {
