@@ -17,6 +17,7 @@ export default defineConfig(({ mode }) => ({
     target: "es2022",
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    license: { fileName: "licenses.txt" },
     ...(mode === "report"
       ? {
           outDir: here("../dist/web/report"),

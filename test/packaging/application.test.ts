@@ -79,6 +79,12 @@ it("the archive of npm pack, which has what its install script builds the native
   const built = ["scripts/install.mjs", "CMakeLists.txt", "binding.gyp", "native/sources.txt", "schema", ...sources];
   expect(built.filter((file) => !existsSync(join(installed, file)))).toEqual([]);
   expect(existsSync(join(installed, "dist/verbs/index.d.ts"))).toBe(true);
+  for (const [file, inside] of [
+    ["licenses.md", "commander"],
+    ["web/dashboard/licenses.txt", "preact"],
+    ["web/report/licenses.txt", "uplot"],
+  ] as const)
+    expect(readFileSync(join(installed, "dist", file), "utf8")).toContain(`## ${inside} - `);
 });
 
 itUnless(nativeObstacle(), "the archive's figures of papers run, with their scenarios", () => {
