@@ -97,6 +97,7 @@ WEIR_DEFINE_COUNTERS(NicPriorityCounters, WEIR_NIC_PRIORITY_COUNTERS);
   X(rx_bytes, "bytes", none, "RDMA payload received in sequence")                                    \
   X(rx_wire_bytes, "bytes", none, "Link bytes of the data received: frames, FCS, preamble and gap")  \
   X(rx_messages, "messages", none, "SENDs and WRITEs whose last packet was received in sequence")    \
+  X(arrived, "packets", none, "Data packets of reliable streams that came: in order, early, again")  \
   X(lost, "packets", none, "Data packets of streams that never came: gaps in the PSNs")              \
   X(trimmed, "packets", none, "Packets for this QP of which a switch has left the headers")          \
   X(duplicate, "packets", none, "Requests received behind the expected PSN")                         \

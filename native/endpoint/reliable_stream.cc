@@ -301,6 +301,7 @@ bool ReliableStream::receive_answer(Time now, const uint8_t* frame, const Packet
   const bool valid = sends_->receive(now, frame, meta);
   const Received& after = sends_->received();
   count_received(by_pair_, before, after, meta.bth_offset);
+  by_pair_.arrived += has_data ? 1 : 0;
   by_pair_.lost += verdict.missing;
   by_pair_.duplicate += verdict.duplicate && after.packets == before.packets ? 1 : 0;
   return replenish(), valid;
@@ -318,7 +319,10 @@ bool ReliableStream::receive(Time now, const uint8_t* frame, const PacketMeta& m
   }
   if (!accepts()) return ++context_.counters.drop_wrong_state, false;
   // Losses count as without acknowledgements: a gap when it shows for the first time, and the packets that fill it are no news.
-  if (!parameters_.reads()) by_pair_.lost += sequence_.observe(meta.psn).missing;
+  if (!parameters_.reads()) {
+    by_pair_.lost += sequence_.observe(meta.psn).missing;
+    ++by_pair_.arrived;
+  }
   const Received before = receives_->received();
   accepting_ = opening;
   const bool valid = receives_->receive(now, frame, meta);

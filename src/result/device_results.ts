@@ -85,17 +85,15 @@ export function runFacts(scenario: Scenario): Pick<
  */
 export function flowResult(
   flow: Flow,
-  { congestion, transport }: Pick<Scenario, "congestion" | "transport">,
+  scenario: Pick<Scenario, "congestion" | "transport" | "part">,
   counters: { sender: Sums; receiver: Sums },
   delivered: { bytes: number; wireBytes: number },
   seconds: number,
   underWay?: number,
 ): FlowResult {
   const { sender, receiver } = counters;
-  const cnms = hearsCnms(congestion.algorithm);
+  const cnms = hearsCnms(scenario.congestion.algorithm);
   const [packets, received] = [sender.sum("tx_packets"), receiver.sum("rx_packets")];
-  // A gap in the PSNs shows with the packet behind it: at the end, where none comes any more, the receiver sees no gap.
-  const missing = Math.max(0, packets - received - (underWay ?? 0));
   const trimmed = receiver.sum("trimmed");
   return {
     id: flow.id,
@@ -107,13 +105,31 @@ export function flowResult(
     packets,
     received,
     ...(underWay !== undefined && { under_way: underWay }),
-    lost: transport.type === "stream" ? missing : receiver.sum("lost"),
+    lost: packetsLost(scenario, packets, receiver, underWay ?? 0),
     ...(trimmed > 0 && { trimmed }),
     ecn_marked: receiver.sum("ecn_marked"),
     cnp_sent: receiver.sum("cnp_sent"),
     cnp_handled: cnms ? 0 : sender.sum("cnp_handled"),
     ...(cnms && { cnm_handled: sender.sum("cnp_handled"), cnm_lowest: sender.sum("cnm_lowest") }),
   };
+}
+
+/**
+ * What was sent and neither came nor is under way. A gap in the PSNs says less: at the end of a stream no packet shows it, and of a
+ * connection that takes packets as they come it may be one that is late. Go-back-N takes none of those that come behind a gap, and
+ * a part of a lab need not have both ends: there gaps are all that is known.
+ */
+function packetsLost(
+  { transport, part }: Pick<Scenario, "transport" | "part">,
+  packets: number,
+  receiver: Sums,
+  underWay: number,
+) {
+  if (transport.type === "stream") return Math.max(0, packets - receiver.sum("rx_packets") - underWay);
+  const arrived = receiver.sum("arrived");
+  const whole = part === undefined || (packets > 0 && arrived > 0);
+  if (transport.recovery !== "selective-repeat" || !whole) return receiver.sum("lost");
+  return Math.max(0, packets - arrived - receiver.sum("trimmed") - underWay);
 }
 
 /** Lengths of one egress queue; `port` is the peer's name. */
