@@ -129,7 +129,7 @@ function packetsLost(
   const arrived = receiver.sum("arrived");
   const whole = part === undefined || (packets > 0 && arrived > 0);
   if (transport.recovery !== "selective-repeat" || !whole) return receiver.sum("lost");
-  return Math.max(0, packets - arrived - receiver.sum("trimmed") - underWay);
+  return Math.max(0, packets - arrived - underWay);
 }
 
 /** Lengths of one egress queue; `port` is the peer's name. */

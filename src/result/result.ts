@@ -45,7 +45,7 @@ export const flowResultSchema = open({
       "Of `sim`: data packets in queues and on links when the run ended. On the wire the network is empty then.",
     ),
   lost: count.describe(
-    "Data packets that did not arrive. Of streams (`transport.type: stream`) a lost packet stays lost: `packets` = `received` + `under_way` + `lost`, and without impairments the sum over all flows is what the switches (and the host) have dropped of them, or trimmed. Of `rc` with `recovery: selective-repeat`: likewise, each transmission by itself, without those that came trimmed. With `go-back-n`: gaps in the packet sequence numbers (PSN) at the receiver, of packets that are sent again, or come late (`load_balancing: spray`); in a part of a lab always so. Of TCP: segments sent again.",
+    "Data packets that did not arrive. Of streams (`transport.type: stream`) a lost packet stays lost: `packets` = `received` + `under_way` + `lost`, and without impairments the sum over all flows is what the switches (and the host) have dropped of them, or trimmed. Of `rc` with `recovery: selective-repeat`: likewise, each transmission by itself. With `go-back-n`: gaps in the packet sequence numbers (PSN) at the receiver, of packets that are sent again, or come late (`load_balancing: spray`); in a part of a lab always so. Of TCP: segments sent again.",
   ),
   trimmed: count.optional().describe("Of packet trimming: headers that came to the receiver without their payload."),
   ecn_marked: count.optional().describe("Data packets that the receiver saw with ECN = CE."),

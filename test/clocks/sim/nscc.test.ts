@@ -109,6 +109,8 @@ describe("NSCC", () => {
     expect(result.frames?.dropped).toBeGreaterThan(50);
     expect(result.fct?.count).toBe(8);
     expect(result.transport?.retransmitted).toBeGreaterThan(50);
+    // Data alone find no room here: each loss is of a flow, which sent as much again.
+    expect(result.flows.reduce((sum, { lost }) => sum + lost, 0)).toBe(result.frames?.dropped);
   });
 
   it("is the same however the run is sliced", async () => {
@@ -155,6 +157,8 @@ describe("transport.spraying", () => {
       const { result } = await run(permutation(...of));
       expect(result.frames?.dropped).toBe(0);
       expect(result.transport?.retransmitted ?? 0).toBe(0);
+      // Packets that overtake others leave gaps, and nothing is lost.
+      expect(result.flows.map(({ lost }) => lost)).toEqual(Array(16).fill(0));
       return result.totals.goodput_bps / (16 * kLine * kShare);
     };
     const [none, oblivious, reps, spray] = [
