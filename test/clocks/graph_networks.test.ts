@@ -125,3 +125,32 @@ describe("fair shares of links", () => {
     for (const { utilisation } of loads) expect(utilisation).toBeCloseTo(80 / 81, 9);
   });
 });
+
+describe("an all-to-all by PXN on rails", () => {
+  const rail = { kind: "rail", machines: 3, nics: 4, spines: 2, link: kLink };
+  const scenario = (algorithm: string) =>
+    scenarioOf(rail, {
+      traffic: [{ pattern: "collective", collective: "alltoall", size: "1200KB", algorithm, inside_rate: "3.6Tbps" }],
+    });
+  const ofSpines = ({ links }: Scenario, bytes: ArrayLike<number>) =>
+    links.reduce(
+      (sum, { to }, i) => sum + (/spine/.test(to) ? (bytes[2 * i] as number) + (bytes[2 * i + 1] as number) : 0),
+      0,
+    );
+
+  it("sends no packet across the spines, which all that goes to other rails crosses otherwise", async () => {
+    const [plain, pxn] = [scenario("pairwise"), scenario("pxn")];
+    expect(ofSpines(pxn, await carriedByPackets(pxn))).toBe(0);
+    // From each of 12 ranks 6 of 11 messages, up and down again.
+    expect(ofSpines(plain, fair(plain).carried)).toBe(2 * 12 * 6 * 100_000);
+    expect(ofSpines(plain, await carriedByPackets(plain))).toBeGreaterThan(2 * 12 * 6 * 100_000);
+  });
+
+  it("takes as long as a NIC needs for what leaves the machine, and no longer than without it", () => {
+    const [[pxn = 0], [plain = 0]] = [seconds(scenario("pxn")), seconds(scenario("pairwise"))];
+    const nic = (8 * 100_000 * 8) / 100e9;
+    expect(pxn).toBeGreaterThan(nic);
+    expect(pxn).toBeLessThan(nic * 1.05);
+    expect(plain).toBeGreaterThan(pxn);
+  });
+});
