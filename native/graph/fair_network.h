@@ -37,7 +37,6 @@ class FairNetwork final : public GraphNetwork {
 
   // Bytes of messages that each link has carried.
   const std::vector<double>& carried() const { return carried_; }
-  const FairShares& shares() const { return shares_; }
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;

@@ -36,7 +36,6 @@ class FairShares {
   std::span<const uint32_t> changed() const { return changed_; }
   // bit/s; infinite where nothing limits it.
   double rate(uint32_t flow) const { return flows_[flow].rate; }
-  bool runs(uint32_t flow) const { return flows_[flow].runs; }
   std::span<const FairHop> way(uint32_t flow) const {
     return std::span(hops_).subspan(first_hop_[flow], first_hop_[flow + 1] - first_hop_[flow]);
   }
