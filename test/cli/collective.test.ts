@@ -123,7 +123,7 @@ describe("weir collective", () => {
 
   it.each([
     [["allsum"], "allsum is no collective"],
-    [["alltoall", "--algorithm", "ring"], "--algorithm ring: alltoall has pairwise, and auto"],
+    [["alltoall", "--algorithm", "ring"], "--algorithm ring: alltoall has pairwise, pxn, and auto"],
     [["allreduce", "--size", "2MB..1MB"], "not a size, nor a range of rising ones"],
     [["allreduce", "--size", "0"], "not a size"],
     [["allreduce", "--with-traffic"], "--with-traffic: not without --fabric"],
@@ -202,7 +202,7 @@ describe("weir sim run with a message graph", () => {
     expect(told.links[0]).toMatchObject({ from: "sw", to: "h2", bytes: 2e6 });
     const table = (await weir(...argv)).stdout;
     expect(table).toContain("Message graphs, fair shares of links, no packets");
-    expect(table).toMatch(/Busiest links\nfrom +to +bytes +busy\n.*\nsw +h2 +2M +98\.8%/);
+    expect(table).toMatch(/Busiest links\nfrom +to +bytes +busy\n.*\nsw +h2 +2\.00M +98\.8%/);
     expect(table).not.toMatch(/PFC|mark|queue/i);
     const columns = (await weir("collective", "allreduce", "--ranks", "4", "--network", "fair")).stdout;
     expect(columns).toContain("; fair shares of links, no packets");
