@@ -8,6 +8,7 @@
 #include "addon/capture_handle.h"
 #include "addon/daemon_nic_handle.h"
 #include "addon/description.h"
+#include "addon/fair_network_handle.h"
 #include "addon/ideal_network_handle.h"
 #include "addon/kernel.h"
 #include "addon/memory.h"
@@ -42,6 +43,7 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("Capture", weir::CaptureHandle::define(env));
   exports.Set("Memory", weir::Memory::define(env));
   exports.Set("Simulation", weir::SimulationHandle::define(env));
+  exports.Set("FairNetwork", weir::FairNetworkHandle::define(env));
   exports.Set("IdealNetwork", weir::IdealNetworkHandle::define(env));
   weir::add_function<&weir::simulation_manifest, "simulationManifest()">(exports);
   weir::add_function<&weir::simulation_footprint, "simulationFootprint(size)">(exports);

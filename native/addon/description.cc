@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "addon/capture_handle.h"
+#include "addon/fair_network_handle.h"
 #include "addon/ideal_network_handle.h"
 #include "addon/program_socket.h"
 #include "addon/rows.h"
@@ -240,6 +241,7 @@ Napi::Value description(const Napi::CallbackInfo& info) {
   configuration.add<WorkerConfig>();
   configuration.add<SimulationConfig>();
   configuration.add<IdealNetworkConfig>();
+  configuration.add<FairNetworkConfig>();
   configuration.add<NetworkSize>();
   configuration.add<QueuePairChange>();
   configuration.add<ProgramChange>();

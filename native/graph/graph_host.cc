@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/native_error.h"
+#include "graph/transfer_time.h"
 
 namespace weir {
 
@@ -120,9 +120,8 @@ void GraphHost::send(uint32_t operation, Time now) {
   if (is_own(to)) {
     Time& free = state_.free[state_.first_free[from]];
     const Time begin = std::max(now, free);
-    const Time takes = parameters_.inside_rate == 0
-                           ? 0
-                           : static_cast<Time>(static_cast<double>(bytes) * 8e9 / static_cast<double>(parameters_.inside_rate));
+    const auto rate = static_cast<double>(parameters_.inside_rate);
+    const Time takes = rate == 0 ? 0 : transfer_time(static_cast<double>(bytes), rate);
     free = begin + takes;
     schedule(free + parameters_.inside_latency, operation, What::arrives);
   } else if (asks_first(operation)) {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/describe.h"
-#include "base/indexed_heap.h"
 #include "base/types.h"
 #include "graph/graph_host.h"
+#include "graph/graph_network.h"
 #include "graph/message_graph.h"
 
 namespace weir {
@@ -29,40 +29,16 @@ void describe(auto& v, Of<IdealWay> auto& way) {
   v("rate", way.rate, field::bps("Of its bytes; 0: they take no time."));
 }
 
-class IdealNetwork {
+class IdealNetwork final : public GraphNetwork {
  public:
-  // `machine_of_rank`: ranks of one machine reach each other by its inside.
+  // As GraphNetwork's; all ranks begin at 0.
   IdealNetwork(MessageGraphColumns&& graph, const GraphParameters& parameters, std::vector<uint32_t> machine_of_rank,
                const Columns<IdealWay>& ways);
 
-  // Goes on until nothing is left to happen, or `events` messages have moved: then false.
-  bool run(uint64_t events);
-  Time now() const { return now_; }
-  uint64_t ended() const;
-  const MessageGraph& graph() const { return graph_; }
-  const GraphState& state() const { return state_; }
-
  private:
-  struct Arrival {
-    Time at;
-    uint64_t sequence;
-    GraphHost::Outgoing message;
-  };
-  static bool later(const Arrival& a, const Arrival& b) { return a.at != b.at ? a.at > b.at : a.sequence > b.sequence; }
-  static uint64_t key(uint32_t from, uint32_t to) { return uint64_t{from} << 32 | to; }
+  void carry(const GraphHost::Outgoing& message) override;
 
-  void collect(uint32_t machine);
-
-  GraphParameters parameters_;
-  std::vector<uint32_t> machine_of_rank_;
-  MessageGraph graph_;
-  GraphState state_;
   std::unordered_map<uint64_t, IdealWay> ways_;
-  std::vector<GraphHost> machines_;
-  std::vector<Arrival> arrivals_;  // a heap
-  IndexedHeap timers_;             // machines by their next deadlines
-  uint64_t sequence_ = 0;
-  Time now_ = 0;
 };
 
 }  // namespace weir

@@ -26,8 +26,11 @@ uint32_t hash_ethernet(const PacketMeta& meta) {
   return static_cast<uint32_t>(mix(pair) >> 32);
 }
 
+// A hash without addresses.
+constexpr uint64_t begun(uint8_t protocol, uint32_t ports) { return mix(static_cast<uint64_t>(protocol) << 32 | ports); }
+
 uint32_t hash_ip(const uint8_t* ip, uint8_t protocol, uint32_t ports) {
-  uint64_t hash = mix(static_cast<uint64_t>(protocol) << 32 | ports);
+  uint64_t hash = begun(protocol, ports);
   if (ip[0] >> 4 == 4) {
     hash = mix(hash ^ load_be64(ip + 12));
   } else {
@@ -221,6 +224,10 @@ SampledFlow sampled_flow(std::span<const uint8_t> msdu, uint64_t destination_mac
   if (length < header + 4) return {};
   if (protocol == kProtocolUdp && load_be16(ip + header + 2) == kRocePort) return {Kind::roce};
   return {Kind::other, hash_ip(ip, protocol, load_be32(ip + header))};
+}
+
+uint32_t roce_flow_hash(const uint8_t* addresses, uint16_t source_port) {
+  return static_cast<uint32_t>(mix(begun(kProtocolUdp, uint32_t{source_port} << 16 | kRocePort) ^ load_be64(addresses)) >> 32);
 }
 
 }  // namespace weir

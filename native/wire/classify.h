@@ -64,4 +64,7 @@ struct SampledFlow {
 // Total: any bytes, any length.
 SampledFlow sampled_flow(std::span<const uint8_t> msdu, uint64_t destination_mac, uint64_t source_mac);
 
+// flow_hash of RoCEv2 over IPv4. `addresses`: 8 bytes, source and destination as in the header.
+uint32_t roce_flow_hash(const uint8_t* addresses, uint16_t source_port);
+
 }  // namespace weir

@@ -1,6 +1,5 @@
 /** `weir collective`: collective operations on a simulated network, in the columns of nccl-tests. */
 import { resolve } from "node:path";
-import { Option } from "commander";
 import { formatSize, parseSize } from "../base/units.js";
 import { collectiveNumbers, kBusFactors } from "../result/collective_numbers.js";
 import { type NetworkCounts, networkCounts } from "../result/counts.js";
@@ -16,8 +15,8 @@ import { kBarrierSize, kDefaultSize } from "../scenario/graphs/job_schema.js";
 import { type LoadedScenario, loadScenario } from "../scenario/scenario.js";
 import { type AddVerb, asUsage, type CliContext, collect, kExit, print, UsageError, warn } from "./context.js";
 import { integer } from "./device_options.js";
+import { kNames, type NetworkKind, networkOption, networkResults } from "./graph_network.js";
 import { addPlacement, type GraphChoice, graphOverrides } from "./graph_options.js";
-import { idealResults } from "./ideal.js";
 import { parsed } from "./quantity.js";
 import { StopSignals } from "./stop_signals.js";
 
@@ -34,7 +33,7 @@ interface Choice extends GraphChoice {
   iterations: number;
   rate: string;
   delay: string;
-  network: "packets" | "ideal";
+  network: NetworkKind;
   set?: string[];
   threads?: number;
   json?: boolean;
@@ -91,11 +90,7 @@ export const addCollective: AddVerb = (parent, context, done) => {
     .option("--fabric <file>", "scenario whose network it runs on")
     .option("--rate <rate>", "without --fabric: of the links", "100Gbps")
     .option("--delay <time>", "without --fabric: of each link", "500ns")
-    .addOption(
-      new Option("--network <kind>", "packets, or an ideal one: each message alone")
-        .choices(["packets", "ideal"])
-        .default("packets"),
-    )
+    .addOption(networkOption())
     .option("--set <path=value>", "override a field of the scenario, repeatable", collect)
     .option("--threads <n>", "that carry it out", integer("--threads", 1, 128))
     .option("--json", "one JSON document on stdout instead of the table")
@@ -187,10 +182,10 @@ async function measure(
 ): Promise<Row> {
   const [job] = scenario.graphs;
   const result =
-    choice.network === "ideal"
-      ? undefined
-      : (await context.clocks.sim.run(scenario, { signal, threads: choice.threads ?? "auto" })).result;
-  const [graph] = result?.graphs ?? idealResults(scenario);
+    choice.network === "packets"
+      ? (await context.clocks.sim.run(scenario, { signal, threads: choice.threads ?? "auto" })).result
+      : networkResults(context, scenario, choice.network);
+  const [graph] = result.graphs ?? [];
   const seconds = graph?.time_s === undefined ? undefined : graph.time_s / choice.iterations;
   const numbers = collectiveNumbers(operation, bytes, job?.hosts.length ?? 1, seconds);
   return {
@@ -201,7 +196,7 @@ async function measure(
     ...numbers,
     ideal_us: graph?.ideal_s === undefined ? undefined : (graph.ideal_s * 1e6) / choice.iterations,
     slowdown: graph?.slowdown,
-    ...(result && counted(networkCounts(result))),
+    ...("switches" in result && counted(networkCounts(result))),
   };
 }
 
@@ -210,8 +205,9 @@ const counted = ({ pfc_sent, ecn_marked, lost }: NetworkCounts) => ({ pfc_sent, 
 function gridOf(operation: CollectiveOperation, rows: readonly Row[], { network }: Choice): Grid {
   const figure = (value: number | undefined) => (value === undefined ? "not ended" : fixed(value));
   const packets = network === "packets";
+  const name = kNames[network];
   return {
-    title: `${operation}, sizes in bytes, float sum, bandwidths in GB/s`,
+    title: `${operation}, sizes in bytes, float sum, bandwidths in GB/s${name === undefined ? "" : `; ${name}`}`,
     head: [
       "size",
       "count",
@@ -220,7 +216,8 @@ function gridOf(operation: CollectiveOperation, rows: readonly Row[], { network 
       "algbw",
       "busbw",
       "ideal us",
-      ...(packets ? ["slowdown", "PFC sent", "marked", "lost"] : []),
+      ...(network === "ideal" ? [] : ["slowdown"]),
+      ...(packets ? ["PFC sent", "marked", "lost"] : []),
     ],
     names: 1,
     rows: rows.map((row) => [
@@ -231,7 +228,8 @@ function gridOf(operation: CollectiveOperation, rows: readonly Row[], { network 
       figure(row.algbw_GBps),
       figure(row.busbw_GBps),
       figure(row.ideal_us),
-      ...(packets ? [figure(row.slowdown), String(row.pfc_sent), String(row.ecn_marked), String(row.lost)] : []),
+      ...(network === "ideal" ? [] : [figure(row.slowdown)]),
+      ...(packets ? [String(row.pfc_sent), String(row.ecn_marked), String(row.lost)] : []),
     ]),
   };
 }

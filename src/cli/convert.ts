@@ -7,13 +7,14 @@ import { harmless } from "../result/report/terminal.js";
 import { readHpccFlows } from "../scenario/convert/hpcc_flows.js";
 import { readHpccTopology } from "../scenario/convert/hpcc_topology.js";
 import type { Converted } from "../scenario/convert/network.js";
+import { betweenNics } from "../scenario/convert/nics.js";
 import { scenarioFile } from "../scenario/convert/scenario.js";
 import { type AddVerb, asUsage, type CliContext, UsageError } from "./context.js";
 
 const kHpccHelp = `
 Reads what the simulators of HPCC, conweave-ns3, ns-3-alibabacloud and SimAI read: a topology (nodes, switches, links; then a line for each
 link: src dst rate delay error_rate), and flows (a line for each: src dst priority dst_port size start). Node 3 is the host h3, node 320 the
-switch s320. What these files do not say is told on stderr. With -o the flows are a CSV file beside the scenario, else they are in it.
+switch s320; a host of two links is a machine of two NICs, h3-1 and h3-2. What these files do not say is told on stderr. With -o the flows are a CSV file beside the scenario, else they are in it.
 
 Examples:
   weir convert hpcc topology.txt > network.yaml
@@ -35,7 +36,10 @@ export const addConvert: AddVerb = (parent, context) => {
     .action((file: string, { flows, ...target }: Target & { flows?: string }) => {
       const converted = asUsage(() => {
         const network = readHpccTopology(file);
-        return { network, flows: flows === undefined ? undefined : readHpccFlows(flows, network) };
+        return {
+          network,
+          flows: flows === undefined ? undefined : betweenNics(network, readHpccFlows(flows, network)),
+        };
       });
       const sources = [file, ...(flows === undefined ? [] : [flows])].map((source) => basename(source)).join(" and ");
       write(context, converted, `Made of ${sources} by weir convert hpcc.`, target);

@@ -1,4 +1,3 @@
-import { Option } from "commander";
 import { formatTime, parseTime } from "../base/units.js";
 import { phaseEffect } from "../clocks/sim/phase_effect.js";
 import type { SimPerformance } from "../clocks/sim/types.js";
@@ -7,8 +6,8 @@ import { count, fixed, percent } from "../result/report/format.js";
 import { type FileRequest, findPlaces } from "../scenario/places.js";
 import { type AddVerb, asUsage, type CliContext, placesAndFiles, UsageError, warn } from "./context.js";
 import { integer } from "./device_options.js";
+import { type NetworkKind, networkOption, tellNetwork } from "./graph_network.js";
 import { addPlacement, type FileChoice, scenarioOf } from "./graph_options.js";
-import { tellIdeal } from "./ideal.js";
 import { parsed } from "./quantity.js";
 import { runFolder } from "./run_folder.js";
 import { addRunOptions, overridesOf, type RunChoice } from "./run_options.js";
@@ -18,7 +17,7 @@ import { ProgressLine } from "./sim_progress.js";
 import { addTrustOption, askForTrust, type TrustOptions } from "./trust.js";
 
 interface SimChoice extends RunChoice, TrustOptions, FileChoice {
-  network: "packets" | "ideal";
+  network: NetworkKind;
   timeline?: boolean;
   until?: number;
   trace?: FileRequest[];
@@ -43,11 +42,7 @@ export const addSim: AddVerb = (parent, context, done) => {
   addPlacement(addTrustOption(addRunOptions(sim.command("run"))))
     .description("simulate a scenario, or a message graph on the network of one, and report")
     .option("--fabric <file>", "the file is a message graph, and this scenario has its network")
-    .addOption(
-      new Option("--network <kind>", "packets, or an ideal one for message graphs: each message alone")
-        .choices(["packets", "ideal"])
-        .default("packets"),
-    )
+    .addOption(networkOption())
     .option("--size <size>", "of the collective of an MSCCL algorithm (default: 1MB)")
     .option("--calculation <factor>", "of the times of all calculations of the graph (default: 1)")
     .option("--timeline", "write timeline.json, for Perfetto and Chrome, however long it is")
@@ -73,7 +68,7 @@ async function run(context: CliContext, named: string, options: SimChoice): Prom
   const { file } = chosen;
   const set = [...chosen.set, ...overridesOf(options)];
   const { scenario, text } = load(context, file, set);
-  if (options.network === "ideal") return tellIdeal(context, options.json, scenario);
+  if (options.network !== "packets") return tellNetwork(context, options.json, scenario, options.network);
   asUsage(() => clock.check(scenario));
   await askForTrust(context, file, scenario, options);
   const { trace, threads = "auto" } = options;

@@ -1,6 +1,4 @@
 /** Message graphs of a run: when they are done, or stand still, and their results. */
-import { WeirError } from "../base/error.js";
-import { operationsOf } from "../device/message_graphs.js";
 import type { OperationTimes, SimulationAddon, SimulationProgress } from "../native/simulation_types.js";
 import { graphProgress } from "../result/graph_progress.js";
 import type { GraphResult } from "../result/graph_result.js";
@@ -9,6 +7,7 @@ import { type GraphTimes, graphFigures, lastEnd } from "../result/graph_times.js
 import type { Fabric } from "../scenario/fabric.js";
 import { kSend, type MessageGraph, operationName } from "../scenario/graphs/graph.js";
 import type { GraphJob } from "../scenario/graphs/graph_job.js";
+import { idealTimes } from "./graph_networks.js";
 
 /** Shortest time between two looks, ns; later looks are a 64th of the time so far apart. */
 const kFirstLook = 10_000;
@@ -47,12 +46,7 @@ export class GraphWatch {
 
   /** @param times Of all operations, those of each job behind those of the one before. */
   results(times: OperationTimes, fabric: Fabric, addon: Pick<SimulationAddon, "IdealNetwork">): GraphResult[] {
-    let at = 0;
-    const results = this.jobs.map((job) => {
-      const own = part(times, at, job.graph.kind.length);
-      at += job.graph.kind.length;
-      return graphResult(job, own, idealTimes(job, fabric, addon));
-    });
+    const results = graphResults(this.jobs, times, fabric, addon);
     if (this.stuck !== undefined) this.stuck += this.waiting(times);
     else if (this.done)
       this.endedAt = Math.max(...this.jobs.map((job, i) => job.start + Math.round((results[i]?.time_s ?? 0) * 1e9)));
@@ -94,6 +88,21 @@ function part({ started, ended, taken }: OperationTimes, first: number, count: n
   };
 }
 
+/** @param times As those of GraphWatch.results(). */
+export function graphResults(
+  jobs: readonly GraphJob[],
+  times: OperationTimes,
+  fabric: Fabric,
+  addon: Pick<SimulationAddon, "IdealNetwork">,
+): GraphResult[] {
+  let at = 0;
+  return jobs.map((job) => {
+    const own = part(times, at, job.graph.kind.length);
+    at += job.graph.kind.length;
+    return graphResult(job, own, idealTimes(job, fabric, addon));
+  });
+}
+
 export function graphResult({ id, graph, hosts, start }: GraphJob, times: GraphTimes, ideal: GraphTimes): GraphResult {
   const figures = graphFigures(graph, times, start);
   const sends = graph.kind.reduce((sum, kind) => sum + (kind === kSend ? 1 : 0), 0);
@@ -117,59 +126,4 @@ export function graphResult({ id, graph, hosts, start }: GraphJob, times: GraphT
 
 function bytesOf({ kind, size }: MessageGraph): number {
   return kind.reduce((sum, one, i) => sum + (one === kSend ? (size[i] as number) : 0), 0);
-}
-
-/** Times on an ideal network: propagation of each path, and the rate of its slowest link. Its ranks begin at 0. */
-export function idealTimes(job: GraphJob, fabric: Fabric, addon: Pick<SimulationAddon, "IdealNetwork">): GraphTimes {
-  const { graph, hosts, machines, pairs, eager, rendezvous, inside_rate, inside_latency } = job;
-  const count = pairs.length / 2;
-  const ways = {
-    from: new Uint32Array(count),
-    to: new Uint32Array(count),
-    latency: new Float64Array(count),
-    rate: new Float64Array(count),
-  };
-  const paths = new Map<string, { latency: number; rate: number }>();
-  for (let i = 0; i < count; i++) {
-    const [from, to] = [pairs[2 * i] as number, pairs[2 * i + 1] as number];
-    const [a, b] = [hosts[from] as string, hosts[to] as string];
-    const way = paths.get(`${a} ${b}`) ?? wayOf(fabric, a, b);
-    paths.set(`${a} ${b}`, way);
-    ways.from[i] = from;
-    ways.to[i] = to;
-    ways.latency[i] = way.latency;
-    ways.rate[i] = way.rate;
-  }
-  const network = new addon.IdealNetwork({
-    operations: operationsOf(graph),
-    eager,
-    ...(rendezvous !== undefined && { rendezvous }),
-    inside_rate,
-    inside_latency,
-    machine_of_rank: numbered(machines),
-    ways,
-  });
-  try {
-    network.run(Number.MAX_SAFE_INTEGER);
-    return network.operations();
-  } finally {
-    network.close();
-  }
-}
-
-/** For each name the place at which it is first. */
-function numbered(names: readonly string[]): Uint32Array {
-  const numbers = new Map<string, number>();
-  for (const [i, name] of names.entries()) if (!numbers.has(name)) numbers.set(name, i);
-  return Uint32Array.from(names, (name) => numbers.get(name) as number);
-}
-
-function wayOf(fabric: Fabric, from: string, to: string) {
-  const path = fabric.path(fabric.host(from), fabric.host(to));
-  if (path.length === 0) throw new WeirError(`there is no way from ${from} to ${to}`);
-  const rates = path.map(({ link }) => link.rate).filter((rate) => rate > 0);
-  return {
-    latency: path.reduce((sum, { link }) => sum + link.delay, 0),
-    rate: rates.length > 0 ? Math.min(...rates) : 0,
-  };
 }

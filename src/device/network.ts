@@ -54,7 +54,7 @@ export function composeNetwork(scenario: Scenario, fabric: Fabric, options: Netw
     links: linksOf(scenario, fabric),
     flows: flowsOf(scenario, fabric),
     sizes: sizesOf(scenario),
-    ...(scenario.graphs.length > 0 && { graph: graphOf(scenario, fabric) }),
+    ...(scenario.graphs.length > 0 && { graph: placedGraph(scenario, fabric) }),
     transport,
   };
 }
@@ -157,7 +157,7 @@ function sizesOf({ flows }: Scenario): Uint32Array {
 }
 
 /** All message graphs as one; hosts by their numbers. */
-function graphOf({ graphs, hosts: nics }: Scenario, fabric: Fabric): NonNullable<SimulationConfig["graph"]> {
+export function placedGraph({ graphs, hosts: nics }: Scenario, fabric: Fabric): NonNullable<SimulationConfig["graph"]> {
   const { rendezvous, ...common } = commonOf(graphs);
   const machines = firstNics(nics);
   return {

@@ -129,6 +129,44 @@ export interface IdealNetworkConfig extends NativeGraphParameters {
   /** Of ranks on different machines. */ ways: NativeIdealWays;
 }
 
+/** A switch, of which nothing matters but where it sends flows. */
+export interface NativeRoutedSwitch extends NativeSimulationRoutes {
+  /** As a switch's. */ hash_seed: number;
+  /** As a switch's. */ component: number;
+  /** Packets of a flow take all next hops of a group, evenly; else one, by a hash. */ spreads: boolean;
+}
+
+/** Full-duplex cables. */
+export interface NativeRoutedLinks {
+  /** Number of the device at one end: switches first, then hosts. */ from_device: Uint32Array;
+  /** Number of its port. */ from_port: Uint32Array;
+  /** The same of the other end. */ to_device: Uint32Array;
+  /** The same of the other end. */ to_port: Uint32Array;
+  /** One way. ns, 0 or more */ delay: Float64Array;
+  /** Of each direction; 0: no limit. bit/s, 0 or more */ rate: Float64Array;
+}
+
+/** Flows of RoCEv2 frames. */
+export interface NativeRoutedFlows {
+  /** Host. */ from: Uint32Array;
+  /** Host. */ to: Uint32Array;
+  /** Entropy for next-hop groups. */ udp_source_port: Uint16Array;
+}
+
+/** A network, and flows on it. */
+export interface NativeRoutedNetwork {
+  /** Numbered from 0. */ switches: NativeRoutedSwitch[];
+  /** IPv4, of each host. */ addresses: Uint32Array;
+  /** One at every port; hosts have one port. */ links: NativeRoutedLinks;
+  /** Numbered from 0. */ flows: NativeRoutedFlows;
+}
+
+/** A message graph on fair shares of a network's links. */
+export interface FairNetworkConfig {
+  /** Its streams are flows of the network. */ graph: NativePlacedGraph;
+  /** Switches, links and flows. */ network: NativeRoutedNetwork;
+}
+
 /** How much there is of a network and its traffic. */
 export interface NativeNetworkSize {
   /** With routes to all hosts. */ switches: number;

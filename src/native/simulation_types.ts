@@ -10,6 +10,7 @@ import {
   type SimulationProgress,
 } from "./reports.js";
 import type {
+  FairNetworkConfig,
   IdealNetworkConfig,
   NativeNetworkSize,
   NativeSimulationRoutes,
@@ -75,8 +76,8 @@ export interface NativeSimulation {
   close(): void;
 }
 
-/** A message graph on an ideal network (native/graph/ideal_network.h). */
-export interface NativeIdealNetwork {
+/** A message graph on a network without packets (native/graph/graph_network.h). */
+export interface NativeGraphNetwork {
   /** Goes on until nothing is left to happen, true, or for so many messages and timers. */
   run(messages: number): boolean;
   /** Operations that have ended. */
@@ -86,11 +87,21 @@ export interface NativeIdealNetwork {
   close(): void;
 }
 
+/** The same on fair shares of links (native/graph/fair_network.h). */
+export interface NativeFairNetwork extends NativeGraphNetwork {
+  /** Bytes of messages that each direction of a link has carried: 2 x link, and 1 more for what its `to` sends. */
+  carried(): Float64Array;
+}
+
 export interface SimulationAddon {
+  /** Throws INVALID_CONFIG. */
+  FairNetwork: new (
+    config: FairNetworkConfig,
+  ) => NativeFairNetwork;
   /** Throws INVALID_CONFIG. */
   IdealNetwork: new (
     config: IdealNetworkConfig,
-  ) => NativeIdealNetwork;
+  ) => NativeGraphNetwork;
   /** Throws INVALID_CONFIG. */
   Simulation: new (
     config: SimulationConfig,

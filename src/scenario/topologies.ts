@@ -138,19 +138,26 @@ function leafSpine({ leaves, spines, hosts, nics, uplink }: OfKind<"leaf-spine">
   return network;
 }
 
-/** NVIDIA, "DGX SuperPOD Reference Architecture": the compute fabric, of which two tiers are here. */
-function rail({ machines, nics = 8, units = 1, spines, uplink }: OfKind<"rail">): Builder {
+/** NVIDIA, "DGX SuperPOD Reference Architecture": the compute fabric, of two tiers, or of three with its core group. */
+function rail({ machines, nics = 8, units = 1, spines, pods = 1, cores = 0, uplink }: OfKind<"rail">): Builder {
   const network = new Builder(nics);
-  const rails = Array.from({ length: units }, (_, unit) =>
-    network.addSwitches(nics, (n) => (units === 1 ? `rail${n}` : `rail${unit + 1}-${n}`)),
+  const rails = Array.from({ length: units * pods }, (_, unit) =>
+    network.addSwitches(nics, (n) => (units * pods === 1 ? `rail${n}` : `rail${unit + 1}-${n}`)),
   );
-  const upper = network.addSwitches(spines, (n) => `spine${n}`);
+  const upper = Array.from({ length: pods }, (_, pod) =>
+    network.addSwitches(spines, (n) => (pods === 1 ? `spine${n}` : `spine${pod + 1}-${n}`)),
+  );
+  const top = network.addSwitches(cores, (n) => `core${n}`);
   for (const [unit, lower] of rails.entries()) {
     for (let machine = 1; machine <= machines; machine++) {
       for (const [i, leaf] of lower.entries()) network.addHost(leaf, `h${unit * machines + machine}-${i + 1}`);
     }
   }
-  for (const leaf of rails.flat()) for (const spine of upper) network.join(leaf, spine, uplink);
+  for (const [unit, lower] of rails.entries()) {
+    for (const leaf of lower)
+      for (const spine of upper[Math.floor(unit / units)] ?? []) network.join(leaf, spine, uplink);
+  }
+  for (const spine of upper.flat()) for (const core of top) network.join(spine, core, uplink);
   return network;
 }
 

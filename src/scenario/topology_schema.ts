@@ -156,23 +156,30 @@ const leafSpine = section({
 const rail = section({
   kind: kind(
     "rail",
-    "Rail-optimised: NIC 3 of each machine is at the switch `rail3`, and rails are joined by spines (`spine1`, ...). Hosts `h1-1` to `h1-8` are NICs of machine `m1`. With several scalable units each has rail switches of its own: `rail2-3` is rail 3 of the second.",
+    "Rail-optimised: NIC 3 of each machine is at the switch `rail3`, and rails are joined by spines (`spine1`, ...). Hosts `h1-1` to `h1-8` are NICs of machine `m1`. With several scalable units each has rail switches of its own: `rail2-3` is rail 3 of the second. With several pods there is a third tier: each pod has units and spines of its own (`spine2-1`), and cores (`core1`) join them.",
   ),
   machines: required("Machines of each unit.", 1, kMostPorts),
   nics: nics(8, "one for each rail"),
-  units: integer("Scalable units.", 1, kMostPorts, 1),
-  spines: required("Number of spines, each linked to every rail switch.", 1, kMostPorts - 1),
-  uplink: field(linkDefaultsSchema, "What differs from `link` on links to spines."),
+  units: integer("Scalable units, of each pod; they are numbered through all of them.", 1, kMostPorts, 1),
+  spines: required("Number of spines, of each pod, each linked to every rail switch of it.", 1, kMostPorts - 1),
+  pods: integer("Pods.", 1, kMostPorts, 1),
+  cores: integer("With several pods: number of cores, each linked to every spine.", 1, kMostPorts - 1),
+  uplink: field(linkDefaultsSchema, "What differs from `link` on links between switches."),
   ...generated,
-}).superRefine(({ machines, nics = 8, units = 1 }, context) => {
-  const count = machines * nics * units;
-  if (count <= kMostHosts) return;
-  context.addIssue({
-    code: "custom",
-    message: `${machines * units} machines of ${nics} NICs make ${count} hosts`,
-    path: ["machines"],
-    params: { hint: `at most ${kMostHosts} hosts` },
-  });
+}).superRefine(({ machines, nics = 8, units = 1, spines, pods = 1, cores }, context) => {
+  const problem = (path: string, message: string, hint: string) =>
+    context.addIssue({ code: "custom", message, path: [path], params: { hint } });
+  const count = machines * nics * units * pods;
+  if (count > kMostHosts) {
+    const all = machines * units * pods;
+    problem("machines", `${all} machines of ${nics} NICs make ${count} hosts`, `at most ${kMostHosts} hosts`);
+  }
+  if (pods > 1 && cores === undefined) {
+    problem("cores", `is not there, and ${pods} pods have nothing that joins them`, `cores: ${spines}, for example`);
+  }
+  if (pods === 1 && cores !== undefined) {
+    problem("cores", "join several pods, and there is one", "pods: 2 or more, or leave cores out");
+  }
 });
 
 const fatTree = section({

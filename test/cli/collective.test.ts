@@ -123,7 +123,7 @@ describe("weir collective", () => {
 
   it.each([
     [["allsum"], "allsum is no collective"],
-    [["alltoall", "--algorithm", "ring"], "--algorithm ring: alltoall has pairwise, and auto"],
+    [["alltoall", "--algorithm", "ring"], "--algorithm ring: alltoall has pairwise, pxn, and auto"],
     [["allreduce", "--size", "2MB..1MB"], "not a size, nor a range of rising ones"],
     [["allreduce", "--size", "0"], "not a size"],
     [["allreduce", "--with-traffic"], "--with-traffic: not without --fabric"],
@@ -178,6 +178,35 @@ describe("weir sim run with a message graph", () => {
     ]);
     const flows = await weir("sim", "run", fabric, "--network", "ideal");
     expect([flows.status, flows.stderr]).toEqual([2, expect.stringContaining("has no message graph")]);
+  });
+
+  it("tells its time on fair shares, names them, the busiest links and what is left out, and nothing that only packets have", async () => {
+    const file = fileOf(
+      "jobs.yaml",
+      `${kFabric.replace(/traffic.*\n/, "")}traffic:
+  - { from: h1, to: h3, id: own }
+  - { id: one, pattern: collective, collective: broadcast, algorithm: ring, size: 1MB, ranks: 2, place: [h1, h2] }
+  - { id: other, pattern: collective, collective: broadcast, algorithm: ring, size: 1MB, ranks: 2, place: [h3, h2] }
+`,
+    );
+    const argv = ["sim", "run", file, "--set", "transport.type=rc", "--network", "fair"];
+    const { status, stdout, stderr } = await weir(...argv, "--json");
+    expect(status).toBe(0);
+    expect(stderr).toContain("warning: --network fair leaves out: traffic that is no message graph (1)\n");
+    const told = JSON.parse(stdout);
+    expect(Object.keys(told)).toEqual(["scenario", "network", "graphs", "links"]);
+    expect(told.network).toBe("fair");
+    // Both have a half of the receiver's link.
+    for (const graph of told.graphs) expect(graph.time_s).toBeCloseTo(2000e-9 + 160e-6, 12);
+    expect(told.graphs[0].slowdown).toBeCloseTo(162 / 82, 9);
+    expect(told.links[0]).toMatchObject({ from: "sw", to: "h2", bytes: 2e6 });
+    const table = (await weir(...argv)).stdout;
+    expect(table).toContain("Message graphs, fair shares of links, no packets");
+    expect(table).toMatch(/Busiest links\nfrom +to +bytes +busy\n.*\nsw +h2 +2\.00M +98\.8%/);
+    expect(table).not.toMatch(/PFC|mark|queue/i);
+    const columns = (await weir("collective", "allreduce", "--ranks", "4", "--network", "fair")).stdout;
+    expect(columns).toContain("; fair shares of links, no packets");
+    expect(columns).toMatch(/ideal us +slowdown *\n/);
   });
 
   it("refuses a graph that can never end, by rank, operation and line", async () => {

@@ -46,6 +46,11 @@ describe("kinds of topology", () => {
       [24, 9, 32],
       { "rail1-1": 4, "rail2-4": 4, spine1: 8 },
     ],
+    [
+      { kind: "rail", machines: 3, nics: 2, units: 2, pods: 2, spines: 3, cores: 4 },
+      [24, 18, 72],
+      { "rail1-1": 6, "rail4-2": 6, "spine1-1": 8, "spine2-3": 8, core1: 6, core4: 6 },
+    ],
     [{ kind: "fat-tree", k: 4 }, [16, 20, 48], { e1_1: 4, e4_2: 4, a1_1: 4, a4_2: 4, c1: 4, c4: 4 }],
     [{ kind: "fat-tree", k: 4, hosts: 6 }, [48, 20, 80], { e1_1: 8, a1_1: 4, c4: 4 }],
     [{ kind: "fat-tree", k: 2 }, [2, 5, 6], { e1_1: 2, a1_1: 2, c1: 2 }],
@@ -71,6 +76,8 @@ describe("kinds of topology", () => {
     ["rail, one rail", { kind: "rail", machines: 3, spines: 4 }, "h1-3", "h3-3", 1, 1],
     ["rail, across rails", { kind: "rail", machines: 3, spines: 4 }, "h1-3", "h1-4", 3, 4],
     ["rail, across units", { kind: "rail", machines: 2, units: 2, spines: 4 }, "h2-3", "h3-3", 3, 4],
+    ["rail, within a pod", { kind: "rail", machines: 2, units: 2, pods: 2, spines: 4, cores: 3 }, "h1-3", "h3-3", 3, 4],
+    ["rail, across pods", { kind: "rail", machines: 2, units: 2, pods: 2, spines: 4, cores: 3 }, "h1-3", "h5-3", 5, 48],
     ["fat-tree, one edge", { kind: "fat-tree", k: 8 }, "h1-1-1", "h1-1-4", 1, 1],
     ["fat-tree, one pod", { kind: "fat-tree", k: 8 }, "h1-1-1", "h1-4-1", 3, 4],
     ["fat-tree, across", { kind: "fat-tree", k: 8 }, "h1-1-1", "h8-4-4", 5, 16],
@@ -142,6 +149,22 @@ describe("kinds of topology", () => {
     [
       { kind: "leaf-spine", leaves: 2, spines: 10, hosts: 1020 },
       /^topology.links: switch leaf1 has 1030 ports; at most 1024/,
+    ],
+    [
+      { kind: "rail", machines: 2, spines: 4, pods: 2 },
+      /^topology.cores: is not there, and 2 pods .*; cores: 4, for example/,
+    ],
+    [
+      { kind: "rail", machines: 2, spines: 4, cores: 2 },
+      /^topology.cores: join several pods, and there is one; pods: 2/,
+    ],
+    [
+      { kind: "rail", machines: 1000, units: 2, pods: 5, spines: 4, cores: 2 },
+      /^topology.machines: 10000 machines of 8 NICs make 80000 hosts; at most 65000/,
+    ],
+    [
+      { kind: "rail", machines: 1, nics: 1, pods: 4, spines: 300, cores: 1 },
+      /^topology.links: switch core1 has 1200 ports; at most 1024/,
     ],
     [
       { kind: "testbed", switch_overrides: { t5: {} } },
@@ -226,6 +249,12 @@ describe("machines of several NICs", () => {
       "h2-2 m2",
     ]);
     expect(machinesOf({ kind: "fat-tree", k: 4, nics: 2 }).slice(1, 3)).toEqual(["h1-1-2 m1", "h1-2-1 m2"]);
+    expect(machinesOf({ kind: "rail", machines: 1, nics: 2, pods: 2, spines: 1, cores: 1 })).toEqual([
+      "h1-1 m1",
+      "h1-2 m1",
+      "h2-1 m2",
+      "h2-2 m2",
+    ]);
     expect(machinesOf({ kind: "rail", machines: 1, nics: 1, spines: 1 })).toEqual(["h1-1 undefined"]);
   });
 

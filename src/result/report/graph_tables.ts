@@ -1,17 +1,18 @@
 /** Tables and pictures of message graphs. */
 import { formatTime } from "../../base/units.js";
 import type { GraphResult } from "../graph_result.js";
-import { count, fixed, printable } from "./format.js";
+import type { LinkLoad } from "../link_loads.js";
+import { count, fixed, percent, printable } from "./format.js";
 import type { Grid } from "./grid.js";
 import { escapeHtml } from "./markup.js";
 
 const time = (seconds: number | undefined) =>
   seconds === undefined ? "not ended" : formatTime(Math.round(seconds * 1e9), 4);
 
-/** One row for each message graph. */
-export function graphGrid(graphs: readonly GraphResult[] = []): Grid {
+/** One row for each message graph. @param network What it ran on, where that was not packets. */
+export function graphGrid(graphs: readonly GraphResult[] = [], network?: string): Grid {
   return {
-    title: "Message graphs",
+    title: network === undefined ? "Message graphs" : `Message graphs, ${network}`,
     head: [
       "graph",
       "ranks",
@@ -61,6 +62,21 @@ export function phaseGrid(graphs: readonly GraphResult[] = []): Grid {
         time(phase.calculation_s),
       ]),
     ),
+  };
+}
+
+/** One row for each direction of a link. */
+export function linkLoadGrid(links: readonly LinkLoad[] = []): Grid {
+  return {
+    title: "Busiest links",
+    head: ["from", "to", "bytes", "busy"],
+    names: 2,
+    rows: links.map(({ from, to, bytes, utilisation }) => [
+      printable(from),
+      printable(to),
+      count(bytes),
+      utilisation === undefined ? "" : percent(utilisation),
+    ]),
   };
 }
 

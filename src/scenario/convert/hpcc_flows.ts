@@ -8,7 +8,7 @@
  */
 import { formatTime } from "../../base/units.js";
 import { ColumnFile, type Row } from "./columns.js";
-import { type Flows, hostName, type Network, type NetworkFlow } from "./network.js";
+import { endpoints, type Flows, hostName, type Network, type NetworkFlow } from "./network.js";
 
 const kFlow = ["src", "dst", "priority", "dst_port", "size", "start"];
 const kWithoutPort = kFlow.filter((column) => column !== "dst_port");
@@ -18,7 +18,7 @@ const kMostBytes = 1e15;
 const kLatest = 3_600;
 
 /** @throws WeirError for a file that has another form. */
-export function readHpccFlows(file: string, { hosts }: Pick<Network, "hosts">, text?: string): Flows {
+export function readHpccFlows(file: string, network: Pick<Network, "hosts" | "machines">, text?: string): Flows {
   const columns = new ColumnFile(file, text);
   const first = columns.next();
   if (first === undefined) throw columns.error(undefined, "is empty", "begins with the number of flows");
@@ -26,7 +26,7 @@ export function readHpccFlows(file: string, { hosts }: Pick<Network, "hosts">, t
     throw columns.error(first, `${first.words.length} columns in the first line`, "it has the number of flows alone");
   }
   const count = columns.integer(first, 0, "number of flows", 1, kMostFlows);
-  const known = new Set(hosts);
+  const known = new Set(endpoints(network));
   const flows: NetworkFlow[] = [];
   let layout: readonly string[] | undefined;
   while (flows.length < count) {

@@ -5,12 +5,13 @@
  *   ids of the switches                                              (SimAI: NVSwitches before them)
  *   src dst rate delay error_rate                                    for each link
  *
- * As in ns-3, lines after the links that are counted are comments. NVSwitches and their links are left out: they are no Ethernet.
+ * As in ns-3, lines after the links that are counted are comments. NVSwitches and their links are left out: they are no Ethernet. A host of
+ * several links is a machine with a NIC for each.
  */
 import { parseRate, parseTime } from "../../base/units.js";
 import { kMostHosts, kMostPorts, kMostSwitches } from "../topology_schema.js";
 import { ColumnFile, type Row } from "./columns.js";
-import { counted, hostName, type Network, type NetworkLink, switchName } from "./network.js";
+import { counted, hostName, type Network, type NetworkLink, nicName, switchName } from "./network.js";
 
 const kHeader = ["nodes", "switches", "links"];
 const kSimaiHeader = ["nodes", "gpus_per_server", "nvswitches", "switches", "links", "gpu_type"];
@@ -36,6 +37,8 @@ type PlacedLink = NetworkLink & { row: Row };
 
 class TopologyReader {
   private kinds: readonly Kind[] = [];
+  private readonly machines = new Map<number, number[]>();
+  private readonly nicNames = new Map<number, string>();
 
   constructor(private readonly columns: ColumnFile) {}
 
@@ -46,17 +49,21 @@ class TopologyReader {
     this.kinds = kinds;
     const all = this.links(count);
     const rest = this.columns.next();
-    const links = all.filter(({ from, to }) => kinds[from] !== "nvswitch" && kinds[to] !== "nvswitch");
+    const ethernet = all.filter(({ from, to }) => kinds[from] !== "nvswitch" && kinds[to] !== "nvswitch");
+    const links = this.withNics(ethernet);
     this.checkEnds(links);
     this.checkReach(links);
-    const ofKind = (kind: Kind) => kinds.flatMap((of, node) => (of === kind ? [node] : []));
+    const { machines } = this;
+    const ofKind = (kind: Kind) => kinds.flatMap((of, node) => (of === kind ? (machines.get(node) ?? [node]) : []));
     const lossy = links.filter(({ loss }) => loss > 0).length;
     return {
       hosts: ofKind("host"),
       switches: ofKind("switch"),
+      machines,
       links: links.map(({ row: _, ...link }) => link),
       notes: [
         ...(nvswitches === 0 ? [] : [leftOut(nvswitches, all.length - links.length)]),
+        ...(machines.size === 0 ? [] : [this.ofSeveralLinks()]),
         ...(lossy === 0
           ? []
           : [
@@ -138,27 +145,54 @@ class TopologyReader {
   }
 
   private name(node: number): string {
+    const nic = this.nicNames.get(node);
+    if (nic !== undefined) return nic;
     if (this.kinds[node] === "nvswitch") return `NVSwitch ${node}`;
     return this.kinds[node] === "switch" ? switchName(node) : hostName(node);
   }
 
-  /** Checks that each host has one link, and that no switch has too many ports. */
+  /** Makes machines of hosts with several links. @returns the links, at their NICs. */
+  private withNics(links: readonly PlacedLink[]): PlacedLink[] {
+    const { columns, kinds, machines } = this;
+    const own = new Map<number, PlacedLink[]>();
+    for (const link of links) {
+      for (const end of [link.from, link.to]) if (kinds[end] === "host") collect(own, end, link);
+    }
+    let next = kinds.length;
+    const at = new Map<string, number>();
+    for (const [host, its] of [...own].sort(([a], [b]) => a - b)) {
+      if (its.length === 1) continue;
+      for (const [i, link] of its.entries()) {
+        const peer = link.from === host ? link.to : link.from;
+        if (kinds[peer] !== "switch") {
+          const message = `host ${this.name(host)} has ${its.length} links, of which one is to host ${this.name(peer)}`;
+          throw columns.error(link.row, message, "each of several links of a host is to a switch");
+        }
+        collect(machines, host, next);
+        this.nicNames.set(next, nicName(host, i));
+        at.set(`${host} ${link.row.line}`, next++);
+      }
+    }
+    const nicAt = (node: number, { row }: PlacedLink) => at.get(`${node} ${row.line}`) ?? node;
+    return links.map((link) => ({ ...link, from: nicAt(link.from, link), to: nicAt(link.to, link) }));
+  }
+
+  private ofSeveralLinks(): string {
+    const [[host, nics] = [0, []]] = this.machines;
+    return (
+      `${counted(this.machines.size, "host")} with several links: each is a machine with a NIC for each of them, such as ` +
+      `${hostName(host)} with ${nics.map((nic) => this.name(nic)).join(" and ")}`
+    );
+  }
+
+  /** Checks that each node has a link, and that no switch has too many ports. */
   private checkEnds(links: readonly PlacedLink[]): void {
-    const { columns, kinds } = this;
+    const { columns, kinds, machines } = this;
     const own = new Map<number, PlacedLink[]>();
     for (const link of links) for (const end of [link.from, link.to]) collect(own, end, link);
-    const several = kinds.flatMap((kind, node) => (kind === "host" && (own.get(node)?.length ?? 0) > 1 ? [node] : []));
-    const [first] = several;
-    if (first !== undefined) {
-      const peers = (own.get(first) ?? []).map(({ from, to }) => this.name(from === first ? to : from));
-      const others = several.length === 1 ? "" : `, and so it is with ${counted(several.length - 1, "more host")}`;
-      const message = `host ${this.name(first)} has ${peers.length} links, to ${peers.join(" and ")}${others}`;
-      const hint = "a host of Weir has one link: keep one for each host, with the rate of all of its links together";
-      throw columns.error(own.get(first)?.[1]?.row, message, hint);
-    }
     kinds.forEach((kind, node) => {
       const ports = own.get(node)?.length ?? 0;
-      if (kind === "nvswitch") return;
+      if (kind === "nvswitch" || machines.has(node)) return;
       if (ports === 0) {
         const but = kinds.includes("nvswitch") ? " but to NVSwitches, which are no Ethernet" : "";
         throw columns.error(undefined, `${this.name(node)} has no link${but}`);
@@ -174,23 +208,25 @@ class TopologyReader {
   }
 
   private checkReach(links: readonly NetworkLink[]): void {
-    const { kinds } = this;
+    const { kinds, machines } = this;
     const neighbours = new Map<number, number[]>();
     for (const { from, to } of links) {
       collect(neighbours, from, to);
       collect(neighbours, to, from);
     }
-    const start = kinds.indexOf("host");
+    const nodes = kinds.flatMap((kind, node) => (kind === "nvswitch" ? [] : (machines.get(node) ?? [node])));
+    const first = kinds.indexOf("host");
+    const start = machines.get(first)?.[0] ?? first;
     const reached = new Set([start]);
     // Nodes that are added during the loop are visited by it, too.
     for (const node of reached) for (const peer of neighbours.get(node) ?? []) reached.add(peer);
-    const lost = kinds.flatMap((kind, node) => (kind !== "nvswitch" && !reached.has(node) ? [node] : []));
-    const [first] = lost;
-    if (first === undefined) return;
+    const lost = nodes.filter((node) => !reached.has(node));
+    const [one] = lost;
+    if (one === undefined) return;
     const more = lost.length === 1 ? "" : `, and ${lost.length - 1} more,`;
     throw this.columns.error(
       undefined,
-      `${this.name(first)}${more} cannot be reached from ${this.name(start)}`,
+      `${this.name(one)}${more} cannot be reached from ${this.name(start)}`,
       "every node needs a way to every other",
     );
   }

@@ -7,7 +7,7 @@ import { kPriorities } from "../../wire/priority.js";
 import { linkDefaultsSchema } from "../device_schema.js";
 import { headroomOfLink } from "../headroom.js";
 import { parseScenarioText } from "../scenario.js";
-import { type Converted, hostName, type Network, type NetworkFlow, switchName } from "./network.js";
+import { type Converted, hostName, type Network, type NetworkFlow, namesOf } from "./network.js";
 
 /** Bytes that the ports of a switch share, as in HPCC's config.txt. Headroom comes on top. */
 const kShared = 32e6;
@@ -38,6 +38,7 @@ export function scenarioFile(
   listName: ((priority: number) => string) | undefined,
 ): ScenarioFile {
   const all = flows?.flows ?? [];
+  const name = namesOf(network);
   const used = [...new Set(all.map(({ priority }) => priority))].sort();
   const lossless = used.length === 0 ? [3] : used;
   const duration = durationOf(network, all);
@@ -53,7 +54,7 @@ export function scenarioFile(
   };
   const entries =
     listName === undefined
-      ? all.map(entryOf)
+      ? all.map((flow, i) => entryOf(flow, i, name))
       : used.map((priority) => ({ id: listId(priority, used), pattern: "list", csv: listName(priority), priority }));
   checkNetwork(head, madeBy);
   const text = `# ${madeBy}\n${yamlOf({ ...head, ...(entries.length > 0 && { traffic: entries }) })}`;
@@ -72,7 +73,10 @@ export function scenarioFile(
         ? []
         : used.map((priority) => ({
             name: listName(priority),
-            text: listOf(all.filter((flow) => flow.priority === priority)),
+            text: listOf(
+              all.filter((flow) => flow.priority === priority),
+              name,
+            ),
           })),
     notes: [
       ...network.notes,
@@ -91,25 +95,34 @@ export function scenarioFile(
 const listId = (priority: number, used: readonly number[]) => (used.length === 1 ? "flows" : `flows-${priority}`);
 const short = (quantity: string) => quantity.replace(/ /g, "").replace("/s", "ps");
 
-function entryOf({ from, to, priority, bytes, start }: NetworkFlow, i: number): object {
+type Name = (node: number) => string;
+
+function entryOf({ from, to, priority, bytes, start }: NetworkFlow, i: number, name: Name): object {
   const message = Math.min(bytes, kLongestMessage);
   const id = `flow${i + 1}`;
-  return { id, from: hostName(from), to: hostName(to), priority, start: `${start}ns`, bytes, message };
+  return { id, from: name(from), to: name(to), priority, start: `${start}ns`, bytes, message };
 }
 
-function* listOf(flows: readonly NetworkFlow[]): Iterable<string> {
+function* listOf(flows: readonly NetworkFlow[], name: Name): Iterable<string> {
   yield "src,dst,size_bytes,start_ns\n";
-  for (const { from, to, bytes, start } of flows) yield `${hostName(from)},${hostName(to)},${bytes},${start}\n`;
+  for (const { from, to, bytes, start } of flows) yield `${name(from)},${name(to)},${bytes},${start}\n`;
 }
 
-function topologyOf({ hosts, switches, links }: Network): object {
-  const known = new Set(switches);
-  const name = (node: number) => (known.has(node) ? switchName(node) : hostName(node));
+function topologyOf(network: Network): object {
+  const { hosts, switches, links, machines } = network;
+  const name = namesOf(network);
+  const machineOf = new Map([...machines].flatMap(([host, nics]) => nics.map((nic) => [nic, hostName(host)] as const)));
+  const machine = (host: number) => machineOf.get(host);
   const usual = { rate: most(links.map(({ rate }) => rate)), delay: most(links.map(({ delay }) => delay)) };
   return {
     link: { rate: short(formatRate(usual.rate)), delay: short(formatTime(usual.delay)) },
-    hosts: hosts.map(hostName),
-    switches: switches.map(switchName),
+    hosts:
+      machines.size === 0
+        ? hosts.map(name)
+        : Object.fromEntries(
+            hosts.map((host) => [name(host), machine(host) === undefined ? null : { machine: machine(host) }]),
+          ),
+    switches: switches.map(name),
     links: links.map(({ from, to, rate, delay, loss }) => {
       const own = {
         ...(rate !== usual.rate && { rate: short(formatRate(rate)) }),

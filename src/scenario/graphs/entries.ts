@@ -103,9 +103,9 @@ export interface CollectiveRun extends Pick<CollectiveRequest, "operation" | "by
 export function collectiveGraph({ operation, bytes, nodes, iterations, ...how }: CollectiveRun): MessageGraph {
   const by = how.algorithm ?? algorithmsOf(operation)[0];
   const { order, perNode = 1, nics } = nodes;
-  if (nodes.perNode === undefined && by?.startsWith("two-level")) {
+  if (nodes.perNode === undefined && (by?.startsWith("two-level") || by === "pxn")) {
     throw new WeirError(`${operation}: ${by}: some machines have fewer than ${nodes.most} ranks`, {
-      hint: "two levels take as many ranks on each machine",
+      hint: "it takes as many ranks on each machine",
     });
   }
   const graph = new GraphBuilder(`${operation} by ${by}`, order.length);

@@ -29,6 +29,7 @@ export const kCollectiveAlgorithms = [
   "direct",
   "pat",
   "pairwise",
+  "pxn",
   "binomial",
   "dissemination",
 ] as const;

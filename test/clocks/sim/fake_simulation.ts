@@ -92,6 +92,7 @@ export class FakeSimulation {
       simulationManifest: () => kManifest,
       simulationFootprint: () => 0,
       IdealNetwork: undefined as unknown as SimulationAddon["IdealNetwork"],
+      FairNetwork: undefined as unknown as SimulationAddon["FairNetwork"],
       Simulation: class {
         constructor(config: SimulationConfig) {
           fake.config = config;

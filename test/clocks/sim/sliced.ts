@@ -8,6 +8,7 @@ export function sliced(events: number, ran: (now: number) => void = () => {}): S
     simulationManifest: () => addon.simulationManifest(),
     simulationFootprint: addon.simulationFootprint,
     IdealNetwork: addon.IdealNetwork,
+    FairNetwork: addon.FairNetwork,
     Simulation: function Sliced(config: ConstructorParameters<SimulationAddon["Simulation"]>[0]) {
       const native: NativeSimulation = new addon.Simulation(config);
       return new Proxy(native, {

@@ -4,6 +4,9 @@ import { describe, expect, it } from "vitest";
 import { WeirError } from "../../../src/base/error.js";
 import { readHpccFlows } from "../../../src/scenario/convert/hpcc_flows.js";
 import { readHpccTopology } from "../../../src/scenario/convert/hpcc_topology.js";
+import { betweenNics } from "../../../src/scenario/convert/nics.js";
+import { scenarioFile } from "../../../src/scenario/convert/scenario.js";
+import { parseScenarioText } from "../../../src/scenario/scenario.js";
 
 /** Four hosts under two switches, whose link is faster, longer and loses. */
 const kTopology = `6 2 5
@@ -17,8 +20,20 @@ const kTopology = `6 2 5
 src0 dst0 rate delay error_rate
 `;
 
+/** Hosts 0 and 2 have two links, and 0 is nearer to 2 by its second: switch 4 is that of both. */
+const kTwoLinks = `7 4 8
+3 4 5 6
+0 3 25Gbps 1us 0
+0 4 50Gbps 1us 0
+1 5 25Gbps 1us 0
+2 4 25Gbps 1us 0
+2 5 25Gbps 1us 0
+3 6 100Gbps 1us 0
+4 6 100Gbps 1us 0
+5 6 100Gbps 1us 0`;
+
 const topology = (text: string) => readHpccTopology("net.txt", text);
-const flows = (text: string) => readHpccFlows("flow.txt", { hosts: [0, 1, 2, 3] }, text);
+const flows = (text: string) => readHpccFlows("flow.txt", { hosts: [0, 1, 2, 3], machines: new Map() }, text);
 /** The topology with another line in place of one of it. */
 const edited = (line: number, text: string) => {
   const lines = kTopology.split("\n");
@@ -88,9 +103,12 @@ describe("a topology", () => {
     [edited(3, "0 4 25Gbps 0.5ns 0"), "net.txt:3: delay: 0.5ns: not a whole number of ns"],
     [edited(3, "0 4 25Gbps 1us 1.5"), "net.txt:3: error_rate: 1.5 is out of range"],
     [edited(3, "0 4 25Gbps 1us nan"), "net.txt:3: error_rate: nan is no number"],
-    [edited(4, "0 5 25Gbps 1us 0"), "net.txt:4: host h0 has 2 links, to s4 and s5"],
-    [edited(4, "0 1 25Gbps 1us 0"), "host h0 has 2 links, to s4 and h1"],
-    [edited(7, "2 4 100Gbps 5us 0"), "net.txt:7: host h2 has 2 links, to s5 and s4"],
+    [edited(4, "0 1 25Gbps 1us 0"), "net.txt:4: host h0 has 2 links, of which one is to host h1"],
+    [edited(4, "0 5 25Gbps 1us 0"), "net.txt: h1 has no link"],
+    [
+      "4 2 4\n2 3\n0 2 25Gbps 1us 0\n0 3 25Gbps 1us 0\n1 2 25Gbps 1us 0\n1 3 25Gbps 1us 0",
+      "net.txt: h0-2, and 2 more, cannot be reached from h0-1",
+    ],
     [
       "7 3 5\n4 5 6\n0 4 1Gbps 1us 0\n1 4 1Gbps 1us 0\n2 5 1Gbps 1us 0\n3 5 1Gbps 1us 0\n5 6 1Gbps 1us 0",
       "net.txt: h2, and 3 more, cannot be reached from h0",
@@ -102,16 +120,61 @@ describe("a topology", () => {
     expect(() => topology(text)).toThrow(WeirError);
   });
 
-  it("names the first of many hosts with several links, and that a host has one", () => {
-    const text = "4 2 4\n2 3\n0 2 25Gbps 1us 0\n0 3 25Gbps 1us 0\n1 2 25Gbps 1us 0\n1 3 25Gbps 1us 0";
-    expect(() => topology(text)).toThrow("net.txt:4: host h0 has 2 links, to s2 and s3, and so it is with 1 more host");
-    let error: unknown;
-    try {
-      topology(text);
-    } catch (refusal) {
-      error = refusal;
-    }
-    expect(error).toMatchObject({ hint: expect.stringContaining("a host of Weir has one link") });
+  it("has machines for hosts of several links, with a NIC for each", () => {
+    const { hosts, machines, links, notes } = topology(kTwoLinks);
+    expect(hosts).toEqual([7, 8, 1, 9, 10]);
+    expect([...machines]).toEqual([
+      [0, [7, 8]],
+      [2, [9, 10]],
+    ]);
+    expect(links.slice(0, 3)).toMatchObject([
+      { from: 7, to: 3, rate: 25e9 },
+      { from: 8, to: 4, rate: 50e9 },
+      { from: 1, to: 5 },
+    ]);
+    expect(notes).toEqual([
+      "2 hosts with several links: each is a machine with a NIC for each of them, such as h0 with h0-1 and h0-2",
+    ]);
+  });
+});
+
+describe("flows of hosts with several links", () => {
+  const network = topology(kTwoLinks);
+  const between = (text: string) => betweenNics(network, readHpccFlows("flow.txt", network, text));
+
+  it("go by the NICs that are nearest, and one host's to another by all of these", () => {
+    const many = Array.from({ length: 400 }, () => "1 0 3 100 5000 0").join("\n");
+    const { flows: found, notes } = between(`402\n0 2 3 100 5000 0\n1 2 3 100 1 0\n${many}\n`);
+    expect(found[0]).toMatchObject({ from: 8, to: 9 });
+    // Both are at switch 5.
+    expect(found[1]).toMatchObject({ from: 1, to: 10 });
+    const first = found.filter(({ from, to }) => from === 1 && to === 7).length;
+    expect(found.filter(({ from, to }) => from === 1 && to === 8).length).toBe(400 - first);
+    expect(first).toBeGreaterThan(150);
+    expect(first).toBeLessThan(250);
+    expect(notes.at(-1)).toContain("among the nearest");
+    expect(between(`402\n0 2 3 100 5000 0\n1 2 3 100 1 0\n${many}\n`).flows).toEqual(found);
+  });
+
+  it("are in a scenario from NIC to NIC, whose machines are known", () => {
+    const converted = { network, flows: between("1\n0 2 3 100 5000 0\n") };
+    const { text } = scenarioFile(converted, "Made.", undefined);
+    const { scenario } = parseScenarioText(text);
+    expect(scenario.hosts.map(({ name, machine }) => [name, machine])).toEqual([
+      ["h0-1", "h0"],
+      ["h0-2", "h0"],
+      ["h1", undefined],
+      ["h2-1", "h2"],
+      ["h2-2", "h2"],
+    ]);
+    expect(scenario.links[1]).toMatchObject({ from: "h0-2", to: "s4", rate: 50e9 });
+    expect(scenario.flows).toMatchObject([{ from: "h0-2", to: "h2-1", bytes: 5000 }]);
+  });
+
+  it("are those of the file where hosts have one link each", () => {
+    const single = topology(kTopology);
+    const read = readHpccFlows("flow.txt", single, "1\n0 1 3 100 5000 0\n");
+    expect(betweenNics(single, read)).toEqual(read);
   });
 });
 

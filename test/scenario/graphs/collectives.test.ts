@@ -91,8 +91,11 @@ const divisors = (n: number) => upTo(n + 1).filter((d) => d > 0 && n % d === 0);
 describe.each(kCases)("$operation by $algorithm", ({ operation, algorithm }) => {
   it("brings each contribution once to each place, for all numbers of ranks up to 33", () => {
     for (let n = 1; n <= 33; n++) {
-      for (const perNode of algorithm.startsWith("two-level") || algorithm === "tree" ? divisors(n) : [1]) {
-        check({ operation, algorithm, ranks: upTo(n), bytes: 8 * n * n, perNode }, picking(n));
+      for (const perNode of algorithm.startsWith("two-level") || ["tree", "pxn"].includes(algorithm)
+        ? divisors(n)
+        : [1]) {
+        const nics = algorithm === "pxn" ? perNode : 1;
+        check({ operation, algorithm, ranks: upTo(n), bytes: 8 * n * n, perNode, nics }, picking(n));
       }
     }
   });
@@ -157,6 +160,35 @@ describe.each(kCases)("$operation by $algorithm", ({ operation, algorithm }) => 
       expect(bytes(kSend)).toBe(bytes(kReceive));
       if (n === 1) expect(built.kind.every((kind) => kind === kCalculate)).toBe(true);
     }
+  });
+});
+
+describe("all-to-all by PXN", () => {
+  it("leaves nodes on the rail of the destination alone, and passes each block on once at most", () => {
+    const [n, perNode, nics] = [24, 8, 4];
+    const program = collectiveProgram({
+      operation: "alltoall",
+      algorithm: "pxn",
+      ranks: upTo(n),
+      bytes: n,
+      perNode,
+      nics,
+    });
+    const rail = (rank: number) => Math.floor((rank % perNode) / (perNode / nics));
+    const node = (rank: number) => Math.floor(rank / perNode);
+    let [direct, passed] = [0, 0];
+    for (const block of program.blocks) {
+      for (const [step, kind] of block.kinds.entries()) {
+        if (kind === kStep.s) direct++;
+        else if (kind === kStep.rcs) passed++;
+        else continue;
+        const to = block.to[step] as number;
+        if (node(to) !== node(block.rank)) expect(rail(to)).toBe(rail(block.rank));
+      }
+    }
+    expect(direct).toBe(n * (n - 1));
+    // Of 16 ranks in other nodes four are on the sender's rail.
+    expect(passed).toBe(n * 12);
   });
 });
 

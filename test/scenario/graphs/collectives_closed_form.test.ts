@@ -89,6 +89,11 @@ describe("the closed form", () => {
     ],
     ["an all-to-all, all at once", allreduce({ operation: "alltoall" }), 100 + 2_000],
     ["an all-to-all, three at a time", allreduce({ operation: "alltoall", inFlight: 3 }), 3 * (100 + 2_000)],
+    [
+      "an all-to-all by PXN: inside, and then along the rail",
+      allreduce({ operation: "alltoall", algorithm: "pxn", perNode: 4, nics: 2 }),
+      2 * (100 + 2_000),
+    ],
     ["a ring broadcast", allreduce({ operation: "broadcast" }), 7 * (100 + 16_000)],
     ["a binomial tree", allreduce({ operation: "broadcast", algorithm: "binomial" }), 3 * (100 + 16_000)],
     ["a barrier", allreduce({ operation: "barrier", bytes: 0 }), 300],

@@ -129,7 +129,7 @@ describe("collectives on machines of several NICs", () => {
 
   it("of two levels are refused where machines have not as many ranks each", () => {
     expect(refusal({ algorithm: "two-level-ring", ranks: 6 }, kRail)).toContain(
-      "allreduce: two-level-ring: some machines have fewer than 4 ranks; two levels take as many ranks on each machine",
+      "allreduce: two-level-ring: some machines have fewer than 4 ranks; it takes as many ranks on each machine",
     );
     expect(refusal({ algorithm: "tree", ranks: 6 }, kRail)).toBe("");
   });

@@ -8,6 +8,7 @@ import { binomialBroadcast, dissemination } from "./logarithmic.js";
 import { lowerProgram } from "./lower.js";
 import { pat } from "./pat.js";
 import type { Program } from "./program.js";
+import { pxn } from "./pxn.js";
 import {
   type CollectiveAlgorithm,
   type CollectiveOperation,
@@ -55,7 +56,10 @@ const kAlgorithms: Record<CollectiveOperation, Partial<Record<CollectiveAlgorith
     "halving-doubling": { program: (shape) => halvingDoubling(shape, true, false), messages: logarithmic },
     direct: { program: (shape) => direct(shape, true, false), messages: quadratic },
   },
-  alltoall: { pairwise: { program: pairwise, messages: quadratic } },
+  alltoall: {
+    pairwise: { program: pairwise, messages: quadratic },
+    pxn: { program: pxn, messages: (shape) => 2 * quadratic(shape) },
+  },
   broadcast: {
     ring: { program: ringBroadcast, messages: linear },
     binomial: { program: binomialBroadcast, messages: linear },

@@ -5,7 +5,7 @@
  * Communication Operations in MPICH" (IJHPCA 2005), without their term for reductions, unless another source is named.
  */
 import { algorithmOf } from "./add.js";
-import { exchanged } from "./direct.js";
+import { exchanged, mostExchanged } from "./direct.js";
 import { foldingOf } from "./halving_doubling.js";
 import { type CheckedRequest, doublings, powerBelow } from "./layout.js";
 import { aggregationOf, patGather, patReduce } from "./pat.js";
@@ -57,6 +57,13 @@ const kForms: Record<CollectiveAlgorithm, Form> = {
   direct: (shape, message, operation) => (operation === "allreduce" ? 2 : 1) * message(cellOf(shape, shape.ranks)),
   pat: patTime,
   pairwise: pairwiseTime,
+  /** Two messages one after the other where there are other rails. */
+  pxn: (shape, message) => {
+    const { ranks, perNode, nics, channels, chunk } = shape;
+    const most = mostExchanged(shape);
+    const cell = Math.ceil(most / (channels * Math.max(1, Math.ceil(most / (chunk * channels)))));
+    return (nics > 1 && ranks > perNode ? 2 : 1) * message(cell);
+  },
   /** No rank is further from the root than floor(log2 n) messages: a place among n has no more bits that are set. */
   binomial: (shape, message) => Math.log2(powerBelow(shape.ranks)) * message(cellOf(shape, 1)),
   /** Hensgen, Finkel, Manber 1988. */
@@ -127,10 +134,8 @@ function patTime(shape: CheckedRequest, message: MessageTime, operation: Collect
 
 /** A recurrence of steps; with equal parts ceil((n - 1)/w) messages where w steps are under way. */
 function pairwiseTime(shape: CheckedRequest, message: MessageTime): number {
-  const { ranks, sizes } = shape;
-  let largest = Math.ceil(shape.bytes / ranks);
-  if (sizes !== undefined) largest = sizes.flat().reduce((a, b) => Math.max(a, b), 0);
-  const pieces = Math.max(1, Math.ceil(largest / (shape.chunk * shape.channels)));
+  const { ranks } = shape;
+  const pieces = Math.max(1, Math.ceil(mostExchanged(shape) / (shape.chunk * shape.channels)));
   const window = Math.min(shape.inFlight, ranks);
   /** started[k][i]: when rank i starts its step k; done[i]: when it has all that it has waited for. */
   const started: number[][] = [];

@@ -60,20 +60,21 @@ export function direct(shape: Shape, reducing: boolean, gathering: boolean): Pro
   return layout.program;
 }
 
+/** Data of an all-to-all: block i * ranks + j is what rank i has for rank j. */
+export function exchangeLayout(shape: Shape): Layout {
+  const { ranks } = shape;
+  const bytesOf = (block: number) => exchanged(shape, Math.floor(block / ranks), block % ranks);
+  return new Layout(shape, ranks * ranks, shape.channels, 1, { bytesOf, largest: mostExchanged(shape) });
+}
+
 /**
  * All-to-all by pairwise exchange: in step k rank i sends to i + k and receives from i - k (Thakur, Rabenseifner, Gropp 2005,
- * section 4.3; NCCL's send and receive groups). Block i * ranks + j is what rank i has for rank j; nothing is sent of those
- * that are empty. At most shape.inFlight steps are under way at a rank.
+ * section 4.3; NCCL's send and receive groups). Nothing is sent of blocks that are empty. At most shape.inFlight steps are under
+ * way at a rank.
  */
 export function pairwise(shape: Shape): Program {
-  const { ranks, sizes, inFlight } = shape;
-  const bytesOf = (block: number) => exchanged(shape, Math.floor(block / ranks), block % ranks);
-  let largest = Math.ceil(shape.bytes / ranks);
-  if (sizes !== undefined) {
-    largest = 0;
-    for (const row of sizes) for (const size of row) largest = Math.max(largest, size);
-  }
-  const layout = new Layout(shape, ranks * ranks, shape.channels, 1, { bytesOf, largest });
+  const { ranks, inFlight } = shape;
+  const layout = exchangeLayout(shape);
   times(shape.channels, (channel) =>
     times(ranks, (rank) => {
       const block = layout.program.block(rank, channel);
@@ -110,4 +111,10 @@ export function pairwise(shape: Shape): Program {
 export function exchanged({ ranks, bytes, sizes }: CheckedRequest, from: number, to: number): number {
   if (sizes !== undefined) return sizes[from]?.[to] as number;
   return partOf(bytes, ranks, (from + to) % ranks);
+}
+
+/** Most bytes from one rank to another. */
+export function mostExchanged({ ranks, bytes, sizes }: CheckedRequest): number {
+  if (sizes === undefined) return Math.ceil(bytes / ranks);
+  return sizes.reduce((most, row) => row.reduce((a, b) => Math.max(a, b), most), 0);
 }

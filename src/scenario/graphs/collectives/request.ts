@@ -18,13 +18,13 @@ export interface CollectiveRequest {
   algorithm?: CollectiveAlgorithm;
   /** Of a broadcast: which of `ranks`, as a place; 0 by default. */
   root?: number;
-  /** The data is divided among so many, which proceed independently; 256 at most. By default `nics`. */
+  /** The data is divided among so many, which proceed independently; 256 at most. By default `nics` of rings and trees, else 1. */
   channels?: number;
   /** Most bytes of a message: larger ones are cut, and follow each other as in a pipeline. By default there is no limit. */
   chunk?: number;
-  /** Ranks of a node, those that follow each other: of tree and both two-level algorithms. 1 by default; divides all. */
+  /** Ranks of a node, those that follow each other: of tree, both two-level algorithms and pxn. 1 by default; divides all. */
   perNode?: number;
-  /** NICs of a node, among which channels of rings and trees are divided. 1 by default; divides `perNode`. */
+  /** NICs of a node, each on a rail of its own: of rings, trees and pxn. 1 by default; divides `perNode`. */
   nics?: number;
   /** Of all-to-all: steps that may be under way at a rank. By default all. */
   inFlight?: number;
@@ -35,8 +35,10 @@ export interface CollectiveRequest {
 }
 
 const kMostChannels = 256;
-const kWithNodes: readonly CollectiveAlgorithm[] = ["tree", "two-level-ring", "two-level-tree"];
-const kWithRails: readonly CollectiveAlgorithm[] = ["ring", "tree"];
+const kWithNodes: readonly CollectiveAlgorithm[] = ["tree", "two-level-ring", "two-level-tree", "pxn"];
+const kWithRails: readonly CollectiveAlgorithm[] = ["ring", "tree", "pxn"];
+/** Those that divide their data among NICs by channels. */
+const kByChannels: readonly CollectiveAlgorithm[] = ["ring", "tree"];
 
 export function requestError(
   { operation }: CollectiveRequest,
@@ -62,7 +64,7 @@ export function checkedShape(request: CollectiveRequest, algorithm: CollectiveAl
   const shape = {
     ranks: count,
     bytes: whole("bytes", request.bytes, 0, kMostBytes),
-    channels: whole("channels", request.channels ?? nics, 1, kMostChannels),
+    channels: whole("channels", request.channels ?? (kByChannels.includes(algorithm) ? nics : 1), 1, kMostChannels),
     chunk: request.chunk === undefined ? Number.POSITIVE_INFINITY : whole("chunk", request.chunk, 1, kMostBytes),
     root: whole("root", request.root ?? 0, 0, count - 1),
     perNode: withNodes ? whole("perNode", request.perNode ?? 1, 1, count) : 1,
