@@ -57,10 +57,18 @@ const kParts = [
     last: "NativeFault",
   },
   {
-    file: "graph_configuration",
-    title: "Message graphs, as workers and simulations are handed them; ranges are those that the native core checks.",
+    file: "transport_configuration",
+    title:
+      "Messages, and what the two ends of a queue pair have agreed on; ranges are those that the native core checks.",
+    before: "NativePath",
+    last: "NativeTransport",
+  },
+  {
+    file: "traffic_configuration",
+    title:
+      "Message graphs and flows, as workers and simulations are handed them; ranges are those that the native core checks.",
     before: "NativeNic",
-    last: "NativePlacedGraph",
+    last: "NativeWorkerNetwork",
   },
   {
     file: "neighbour_configuration",

@@ -82,10 +82,13 @@ void describe(auto& v, Of<PauseStorm> auto& p) {
 inline constexpr uint8_t kNoTrimmedDscp = 64;
 inline constexpr uint8_t kPriorityOfData = kPriorities;
 
+// Number of a NIC's first queue pair that streams, where nobody chooses another.
+inline constexpr uint32_t kFirstStreamQpn = 0x11;
+
 struct NicParameters {
   Rate rate = 0;
   uint64_t mac = 0;
-  uint32_t first_qpn = 0x11;
+  uint32_t first_qpn = kFirstStreamQpn;
   CongestionParameters congestion = DcqcnParameters{};
   FlowGrouping grouping;
   Time cnp_interval = 50 * kMicrosecond;

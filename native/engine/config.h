@@ -15,6 +15,7 @@
 #include "endpoint/nic_neighbours.h"
 #include "endpoint/soft_nic.h"
 #include "engine/open_port.h"
+#include "engine/worker_network.h"
 #include "graph/graph_traffic.h"
 #include "io/packet_port.h"
 #include "io/port_options.h"
@@ -132,7 +133,6 @@ void describe(auto& v, Of<SwitchDeviceConfig> auto& device) {
 struct NicDeviceConfig {
   struct QueuePairSetting {
     std::string name;
-    Column<uint32_t> sizes;
   };
   std::string name;
   PortConfig port;
@@ -148,10 +148,8 @@ struct NicDeviceConfig {
   bool lent = false;  // a program's own (engine/lent_nic.h): what drives its queue pairs is not the NIC's
 };
 void describe(auto& v, Of<NicDeviceConfig::QueuePairSetting> auto& p) {
-  v.type("NativeQueuePairSetting", "What a queue pair is called, and what it sends.");
+  v.type("NativeQueuePairSetting", "What a queue pair is called.");
   v("name", p.name, field::any("In counter labels: the flow's."));
-  v("sizes", p.sizes,
-    field::optional(field::any("Of messages of a reliable one, instead of message_bytes and total_bytes.", "bytes")));
 }
 void describe(auto& v, Of<NicDeviceConfig> auto& device) {
   v.type("NativeNic", "A NIC.");
@@ -189,6 +187,7 @@ struct WorkerConfig {
   std::vector<SwitchDeviceConfig> switches;
   std::vector<NicDeviceConfig> nics;
   std::optional<PlacedGraph> graph;
+  std::optional<WorkerNetwork> network;
   std::shared_ptr<SharedSwitch> shared;
   uint32_t share = 0;
 
@@ -221,7 +220,8 @@ void describe(auto& v, Of<WorkerConfig> auto& config) {
   v("reset_after", config.reset_after, field::any("After begin(), when distributions start afresh.", "ns"));
   v("switches", config.switches, field::any("One, if it is shared."));
   v("nics", config.nics, field::any("None, beside a shared switch."));
-  v("graph", config.graph, optional(field::any("Messages that wait for others, on streams on demand of the NICs.")));
+  v("graph", config.graph, optional(field::any("Messages that wait for others, on flows on demand of the NICs.")));
+  v("network", config.network, optional(field::any("Absent: the NICs have the queue pairs that they name.")));
   v("shared", config.shared,
     optional(field::any("Of a switch that several workers share; `packets` and `super_frames` are this one's part.")));
   v("share", config.share, optional(field::any("Which of those workers this is.")));
@@ -231,6 +231,9 @@ void describe(auto& v, Of<WorkerConfig> auto& config) {
 
 // Throws NativeError INVALID_CONFIG for what a worker cannot run with.
 void check(const WorkerConfig& config);
+// With the queue pairs that its NICs have in its network, which these refer to; streams of the graph, which were numbers of
+// flows, are places among their senders' queue pairs then. Throws NativeError INVALID_CONFIG.
+WorkerConfig laid_out(WorkerConfig config);
 
 using PortFactory = std::function<std::unique_ptr<PacketPort>(const PortConfig&, const PortClock&, LentPackets&)>;
 

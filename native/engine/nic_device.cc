@@ -18,15 +18,12 @@
 namespace weir {
 namespace {
 
-// Refers to the sizes of `config`.
 std::vector<QueuePairParameters> begun(const NicDeviceConfig& config, Time begin) {
   std::vector<QueuePairParameters> queue_pairs = config.queue_pairs;
-  for (size_t i = 0; i < queue_pairs.size(); ++i) {
-    QueuePairParameters& qp = queue_pairs[i];
+  for (QueuePairParameters& qp : queue_pairs) {
     if (qp.start != kNever) qp.start += begin;
     if (qp.stop != kNever) qp.stop += begin;
     qp.peer_start += begin;
-    qp.sizes = config.queue_pair_settings[i].sizes;
     if (qp.reliable && !config.lab) qp.connection_seed = secret() | 1;
   }
   return queue_pairs;

@@ -40,7 +40,7 @@ WorkerConfig checked(WorkerConfig config) {
 }  // namespace
 
 Worker::Worker(WorkerConfig config, PortFactory factory)
-    : config_(checked(std::move(config))),
+    : config_(laid_out(checked(std::move(config)))),
       factory_(std::move(factory)),
       own_memory_(config_.shared ? nullptr : config_.memory()),
       memory_(config_.shared ? config_.shared->memory() : *own_memory_),
@@ -143,7 +143,8 @@ void Worker::stop_traffic() {
   });
 }
 
-void Worker::reconfigure(const WorkerConfig& config, std::span<Worker* const> others) {
+void Worker::reconfigure(WorkerConfig changed, std::span<Worker* const> others) {
+  const WorkerConfig config = laid_out(std::move(changed));
   require_alike(config_, config);
   for (const Worker* other : others) require_alike(other->config_, config);
   for (const SwitchDeviceConfig& device : config.switches) check(device);

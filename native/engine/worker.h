@@ -91,7 +91,7 @@ class Worker {
   // Changed parameters for the same devices and ports, here and at `others`, which share a switch with this one: all of them
   // stand still while it is done. Throws NativeError INVALID_CONFIG when devices or ports differ or the parameters do not pass
   // check(), FDB_FULL; then nothing has changed.
-  void reconfigure(const WorkerConfig& config, std::span<Worker* const> others = {});
+  void reconfigure(WorkerConfig changed, std::span<Worker* const> others = {});
   struct PortPlace {
     uint32_t tap = 0;   // the capture's number of it
     size_t device = 0;  // switches first

@@ -18,6 +18,28 @@ void check(const WorkerConfig& config) {
           "the one device is the switch that is shared");
 }
 
+WorkerConfig laid_out(WorkerConfig config) {
+  if (!config.network) return config;
+  const WorkerNetwork& network = *config.network;
+  check(network, "worker.network");
+  const FlowLayout layout(network, network.nics.size());
+  for (NicDeviceConfig& nic : config.nics) {
+    const uint64_t place = nic.parameters.mac - network.first_mac;
+    require(place < network.nics.size() && nic.parameters.first_qpn == kFirstStreamQpn, "worker.network",
+            "the worker's NICs are of it");
+    const auto number = static_cast<uint32_t>(place);
+    nic.queue_pairs = layout.queue_pairs(number, network.nics, network.first_mac);
+    nic.queue_pair_settings.clear();
+    for (const uint32_t flow : layout.flows_of(number)) nic.queue_pair_settings.push_back({network.names[flow]});
+  }
+  if (!config.graph) return config;
+  for (GraphConnection& connection : config.graph->connections) {
+    require(connection.stream < network.flows.size(), "worker.graph.connections", "they are flows that exist");
+    connection.stream = layout.sender(connection.stream).index;
+  }
+  return config;
+}
+
 static bool any_port(const WorkerConfig& config, bool (*of_port)(const PortConfig&)) {
   const auto of_switch = [&](const SwitchDeviceConfig& device) { return std::ranges::any_of(device.ports, of_port); };
   const auto of_nic = [&](const NicDeviceConfig& device) {

@@ -27,8 +27,7 @@ struct GraphConnection {
 };
 void describe(auto& v, Of<GraphConnection> auto& connection) {
   v.type("NativeGraphConnections", "Streams that carry messages of a graph, by pair of ranks, one direction each.");
-  v("stream", connection.stream,
-    field::any("On demand, between their NICs: number of the flow, or of the queue pair of the NIC that sends."));
+  v("stream", connection.stream, field::any("On demand, between their NICs: number of the flow."));
   v("from", connection.from, field::any("Rank."));
   v("to", connection.to, field::any("Rank."));
 }
@@ -50,7 +49,7 @@ void describe(auto& v, Of<PlacedGraph> auto& graph) {
   v("machine_of_nic", graph.machine_of_nic,
     field::optional(field::any("For each NIC the first of its machine; absent: each is alone in its machine.")));
   v("start", graph.start, field::optional(field::ns("When time 0 of `begins` is.")));
-  v("begins", graph.begins, field::any("When each rank begins; of the wall on the wire, ns."));
+  v("begins", graph.begins, field::any("When each rank begins.", "ns"));
   v("connections", graph.connections, field::any("Of ranks on different machines."));
 }
 

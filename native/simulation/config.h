@@ -8,12 +8,12 @@
 
 #include "base/describe.h"
 #include "base/types.h"
+#include "endpoint/network_traffic.h"
 #include "endpoint/soft_nic.h"
 #include "graph/graph_traffic.h"
 #include "link/faults.h"
 #include "link/impairment.h"
 #include "switching/soft_switch.h"
-#include "transport/queue_attributes.h"
 
 namespace weir {
 
@@ -52,18 +52,15 @@ void describe(auto& v, Of<SimulatedSwitch> auto& device) {
   v.base(device.routes());
 }
 
-// Their addresses are in a row, in the order of the hosts.
-struct SimulatedNic {
+struct SimulatedNic : NetworkNic {
   NicParameters parameters;
-  uint8_t ip[4] = {};
-  uint64_t gateway_mac = 0;  // 0: it is on one link with all others
+  NetworkNic& network() { return *this; }
+  const NetworkNic& network() const { return *this; }
 };
 void describe(auto& v, Of<SimulatedNic> auto& device) {
   v.type("NativeSimulationNic", "A NIC.");
   v.base(device.parameters);
-  v("ip", device.ip, field::any("IPv4, network order."));
-  v("gateway_mac", device.gateway_mac,
-    field::optional(field::any("Of the router to which it sends all frames; 0: to their destinations.")));
+  v.base(device.network());
 }
 
 // A device's place on a link; devices are numbered switches first.
@@ -105,44 +102,6 @@ void describe(auto& v, Of<SimulatedFault> auto& fault) {
   v.rule(fault.fault.kind != FaultParameters::Kind::down, "links fail by setLink()");
 }
 
-struct SimulatedFlow {
-  uint32_t from = 0;
-  uint32_t to = 0;
-  uint8_t priority = 3;
-  uint8_t dscp = 26;
-  uint16_t udp_source_port = 0;
-  Time start = 0;
-  Time stop = kNever;
-  MessageStreamParameters stream;
-  uint32_t sizes_first = 0;
-  uint32_t sizes_count = 0;
-  Rate rate_cap = 0;
-  bool reliable = false;
-  bool on_demand = false;
-  uint16_t outstanding = 2;
-  uint64_t source_mac = 0;
-  uint32_t application = 0;
-};
-void describe(auto& v, Of<SimulatedFlow> auto& flow) {
-  v.type("NativeSimulationFlows", "By flow: one queue pair's traffic in one direction.");
-  v("from", flow.from, field::any("Host."));
-  v("to", flow.to, field::any("Host."));
-  v("priority", flow.priority, field::priority("Of what is sent."));
-  v("dscp", flow.dscp, field::within(0, 63, "Of what is sent."));
-  v("udp_source_port", flow.udp_source_port, field::any("Entropy for next-hop groups."));
-  v("start", flow.start, field::ns("Of sending."));
-  v("stop", flow.stop, field::any("Nothing is sent from then on.", "ns"));
-  v.base(flow.stream);
-  v("sizes_first", flow.sizes_first, field::any("Messages of their own sizes: place of the first in `sizes`."));
-  v("sizes_count", flow.sizes_count, field::any("How many those are, sent one after another; 0: none."));
-  v("rate_cap", flow.rate_cap, field::bps("0: line rate."));
-  v("reliable", flow.reliable, field::any("A reliable connection; else an unacknowledged stream."));
-  v("on_demand", flow.on_demand, field::optional(field::any("Its messages are those of a graph (reliable only).")));
-  v("outstanding", flow.outstanding, field::any("Messages posted at a time (reliable only)."));
-  v("source_mac", flow.source_mac, field::optional(field::any("Of what its sender sends; 0: its NIC's.")));
-  v("application", flow.application, field::optional(field::any("As in NativeStream, of its sender.")));
-}
-
 struct SampledQueue {
   uint32_t device = 0;
   uint16_t port = 0;
@@ -157,7 +116,7 @@ void describe(auto& v, Of<SampledQueue> auto& queue) {
 
 inline constexpr uint32_t kMostThreads = 128;
 
-struct SimulationConfig {
+struct SimulationConfig : NetworkTraffic {
   uint64_t seed = 1;
   Time sample_interval = 0;
   Time reset_after = 0;
@@ -165,10 +124,7 @@ struct SimulationConfig {
   std::vector<SimulatedNic> nics;
   std::vector<SimulatedLink> links;
   std::vector<SimulatedFault> faults;
-  Columns<SimulatedFlow> flows;
-  Column<uint32_t> sizes;
   std::optional<PlacedGraph> graph;
-  QueueAttributes transport;
   Column<uint32_t> sampled_flows;
   std::vector<SampledQueue> sampled_queues;
   bool all_distributions = false;
@@ -178,6 +134,7 @@ struct SimulationConfig {
 };
 void describe(auto& v, Of<SimulationConfig> auto& config) {
   v.type("SimulationConfig", "A network and its traffic.");
+  v.base(config.traffic());
   v("seed", config.seed, field::any("Of impairments."));
   v("sample_interval", config.sample_interval, field::ns("0: no samples."));
   v("reset_after", config.reset_after, field::ns("When distributions of queues start afresh."));
@@ -185,10 +142,7 @@ void describe(auto& v, Of<SimulationConfig> auto& config) {
   v("nics", config.nics, field::any("Of hosts, with addresses in a row."));
   v("links", config.links, field::any("One at every port."));
   v("faults", config.faults, field::optional(field::any("Numbered from 0; times count from the beginning.")));
-  v("flows", config.flows, field::any("Numbered from 0."));
-  v("sizes", config.sizes, field::any("Of messages, where flows have a list of them.", "bytes"));
   v("graph", config.graph, field::optional(field::any("Messages that wait for others, on flows on demand.")));
-  v("transport", config.transport, field::any("Recovery, timeout, retry_count and window of reliable flows."));
   v("sampled_flows", config.sampled_flows, field::any("Their transmit and receive records are sampled."));
   v("sampled_queues", config.sampled_queues, field::any("Their lengths are, and their distribution is kept."));
   v("all_distributions", config.all_distributions, field::any("Keep that of every queue that holds anything."));

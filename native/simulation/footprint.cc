@@ -34,7 +34,7 @@ double footprint(const NetworkSize& size) {
   const double nic =
       sizeof(SoftNic) + sizeof(FlowTable) + sizeof(SimulatedNic) + sizeof(Direction) + kInboxes + 4096 + kTold * kNicCounters;
   const double transport = size.reliable ? sizeof(ReliableStream) : sizeof(StreamTransport);
-  const double flow = sizeof(SimulatedFlow) + 2 * (sizeof(QueuePairParameters) + sizeof(QueuePair) + transport + sizeof(Flow)) +
+  const double flow = sizeof(NetworkFlow) + 2 * (sizeof(QueuePairParameters) + sizeof(QueuePair) + transport + sizeof(Flow)) +
                       2 * kTold * sizeof(QpCounters);
   return kAround * (size.ports * port + size.switches * device + size.hosts * nic + size.flows * flow) +
          size.switches * size.hosts * kRoute;

@@ -1,7 +1,6 @@
 #include "simulation/simulation.h"
 
 #include <algorithm>
-#include <cstring>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -66,18 +65,16 @@ class Simulation::Listener final : public MessageListener {
 
  private:
   Heard& heard() { return simulation_.heard_[simulation_.fabric_.partition_of_nic(nic_)]; }
-  uint32_t flow_of(uint32_t qpn) const {
-    return simulation_.flow_of_[nic_][qpn - simulation_.config_.nics[nic_].parameters.first_qpn];
-  }
+  uint32_t flow_of(uint32_t qpn) const { return simulation_.layout_.flows_of(nic_)[qpn - kFirstStreamQpn]; }
   Simulation& simulation_;
   uint32_t nic_;
 };
 
 Simulation::Simulation(SimulationConfig config, Sharing sharing)
     : config_(std::move(config)),
-      flow_of_(config_.nics.size()),
+      layout_(config_, config_.nics.size()),
       graph_(config_.graph ? std::make_unique<Graph>(config_) : nullptr),
-      fabric_(config_, lay_out(), divided(std::move(sharing)), graph_.get()),
+      fabric_(config_, queue_pairs(), divided(std::move(sharing)), graph_.get()),
       next_sample_(config_.sample_interval > 0 ? 0 : kNever),
       reset_at_(config_.reset_after),
       heard_(fabric_.partition_count()) {
@@ -86,6 +83,8 @@ Simulation::Simulation(SimulationConfig config, Sharing sharing)
   }
   for (size_t i = 0; config_.all_distributions && i < fabric_.switch_count(); ++i)
     fabric_.switch_at(i).statistics().keep_distributions();
+  for (const NetworkFlow& flow : config_.flows) starts_.push_back(flow.start);
+  std::ranges::sort(starts_);
   size_t groups = 0;
   for (const SimulatedSwitch& s : config_.switches) groups += s.parameters.ports.size() * kPriorities;
   pauses_.resize(groups);
@@ -100,53 +99,12 @@ Sharing Simulation::divided(Sharing sharing) {
   return sharing;
 }
 
-// Both ends of every flow as queue pairs, in the order of the flows.
-std::vector<std::vector<QueuePairParameters>> Simulation::lay_out() {
-  std::vector<std::vector<QueuePairParameters>> pairs(config_.nics.size());
-  places_.reserve(2 * config_.flows.size());
-  for (uint32_t i = 0; i < config_.flows.size(); ++i) {
-    const SimulatedFlow& flow = config_.flows[i];
-    for (const uint32_t nic : {flow.from, flow.to}) {
-      places_.push_back({nic, static_cast<uint32_t>(flow_of_[nic].size())});
-      flow_of_[nic].push_back(i);
-    }
-    starts_.push_back(flow.start);
-  }
-  std::ranges::sort(starts_);
-  for (uint32_t i = 0; i < config_.flows.size(); ++i) {
-    const SimulatedFlow& flow = config_.flows[i];
-    for (const bool sends : {true, false}) {
-      const SimulatedNic& self = config_.nics[sends ? flow.from : flow.to];
-      const SimulatedNic& peer = config_.nics[sends ? flow.to : flow.from];
-      QueuePairParameters qp;
-      qp.remote_qpn = peer.parameters.first_qpn + places_[2 * i + (sends ? 1 : 0)].index;
-      qp.path.destination_mac = self.gateway_mac != 0 ? self.gateway_mac : peer.parameters.mac;
-      qp.path.source_mac = self.parameters.mac;
-      std::memcpy(qp.path.source_ip, self.ip, sizeof self.ip);
-      std::memcpy(qp.path.destination_ip, peer.ip, sizeof peer.ip);
-      qp.path.dscp = flow.dscp;
-      qp.path.ecn = 2;
-      qp.path.udp_source_port = flow.udp_source_port;
-      qp.priority = flow.priority;
-      qp.stream = flow.stream;
-      qp.reliable = flow.reliable;
-      qp.on_demand = flow.on_demand;
-      qp.transport = config_.transport;
-      qp.sizes = std::span(config_.sizes).subspan(flow.sizes_first, flow.sizes_count);
-      qp.outstanding = flow.outstanding;
-      if (sends) {
-        qp.rate_cap = flow.rate_cap;
-        qp.application = flow.application;
-        if (flow.source_mac != 0) qp.path.source_mac = flow.source_mac;
-      } else {
-        qp.peer_start = flow.start;
-      }
-      if (sends != qp.reads()) qp.start = flow.start;
-      if (sends || qp.reads()) qp.stop = flow.stop;
-      pairs[sends ? flow.from : flow.to].push_back(qp);
-    }
-  }
-  for (uint32_t nic = 0; nic < config_.nics.size(); ++nic) {
+// The queue pairs of each NIC, whose streams have a listener then.
+std::vector<std::vector<QueuePairParameters>> Simulation::queue_pairs() {
+  const std::vector<NetworkNic> nics(config_.nics.begin(), config_.nics.end());
+  std::vector<std::vector<QueuePairParameters>> pairs;
+  for (uint32_t nic = 0; nic < nics.size(); ++nic) {
+    pairs.push_back(layout_.queue_pairs(nic, nics, config_.nics[0].parameters.mac));
     listeners_.push_back(std::make_unique<Listener>(*this, nic));
     config_.nics[nic].parameters.listener = listeners_.back().get();
   }
@@ -219,8 +177,8 @@ std::vector<uint32_t> Simulation::under_way() const {
       if (found != nic_of_ip.end()) nic = found->second;
     }
     if (nic >= config_.nics.size()) return;
-    const uint32_t index = packet.meta.destination_qp - config_.nics[nic].parameters.first_qpn;
-    const std::vector<uint32_t>& flows = flow_of_[nic];
+    const uint32_t index = packet.meta.destination_qp - kFirstStreamQpn;
+    const std::vector<uint32_t>& flows = layout_.flows_of(static_cast<uint32_t>(nic));
     // Packets to a sender are acknowledgements.
     if (index < flows.size() && receiver(flows[index]).nic == nic && receiver(flows[index]).index == index) {
       ++packets[flows[index]];

@@ -9,6 +9,7 @@
 #include "base/record.h"
 #include "base/types.h"
 #include "endpoint/message_listener.h"
+#include "endpoint/network_traffic.h"
 #include "graph/graph_traffic.h"
 #include "simulation/config.h"
 #include "simulation/fabric.h"
@@ -32,12 +33,9 @@ class Simulation {
   uint64_t flows_ended() const;
 
   // A flow's queue pair at its sender or its receiver.
-  struct Place {
-    uint32_t nic;
-    uint32_t index;
-  };
-  Place sender(uint32_t flow) const { return places_[2 * flow]; }
-  Place receiver(uint32_t flow) const { return places_[2 * flow + 1]; }
+  using Place = FlowLayout::Place;
+  Place sender(uint32_t flow) const { return layout_.sender(flow); }
+  Place receiver(uint32_t flow) const { return layout_.receiver(flow); }
   const QpCounters& counters(Place place);
   // Data packets of each flow that are in a queue or on a link.
   std::vector<uint32_t> under_way() const;
@@ -78,12 +76,11 @@ class Simulation {
 
   Sharing divided(Sharing sharing);
   void gather();
-  std::vector<std::vector<QueuePairParameters>> lay_out();
+  std::vector<std::vector<QueuePairParameters>> queue_pairs();
   void sample();
 
   SimulationConfig config_;
-  std::vector<Place> places_;                         // places of both ends of every flow
-  std::vector<std::vector<uint32_t>> flow_of_;        // flow by NIC and queue pair
+  FlowLayout layout_;
   std::vector<Time> starts_;                          // ascending
   std::vector<std::unique_ptr<Listener>> listeners_;  // listeners by NIC
   std::unique_ptr<Graph> graph_;

@@ -44,7 +44,7 @@ struct End {
   std::unique_ptr<NicDevice> device;
 };
 
-NicDeviceConfig config_of(bool left, const QueuePairParameters& flow, std::vector<uint32_t> sizes = {}) {
+NicDeviceConfig config_of(bool left, const QueuePairParameters& flow) {
   NicDeviceConfig config;
   config.name = left ? "a" : "b";
   config.lab = true;
@@ -59,8 +59,7 @@ NicDeviceConfig config_of(bool left, const QueuePairParameters& flow, std::vecto
     qp.stop = kNever;
   }
   config.queue_pairs = {qp};
-  config.queue_pair_settings = {{.name = "flow", .sizes = {}}};
-  config.queue_pair_settings[0].sizes.assign(sizes.begin(), sizes.end());
+  config.queue_pair_settings = {{"flow"}};
   return config;
 }
 
@@ -115,7 +114,8 @@ TEST_CASE("lab messages: each is told once, in order, posted when the one before
   QueuePairParameters flow = reliable();
   flow.outstanding = 1;
   flow.start = kMillisecond;
-  Wire wire(config_of(true, flow, sizes), config_of(false, flow, sizes));
+  flow.sizes = sizes;
+  Wire wire(config_of(true, flow), config_of(false, flow));
   wire.run(kBegin + 20 * kMillisecond);
   const std::vector<Record> told = wire.a.told();
   REQUIRE(told.size() == sizes.size());

@@ -23,7 +23,7 @@ void check_drained(Simulation& simulation) {
 SimulationConfig incast(uint32_t senders, bool reliable) {
   SimulationConfig config = star(senders + 1, 40 * kGigabit);
   for (uint32_t i = 0; i < senders; ++i) {
-    SimulatedFlow f = flow(i, senders, static_cast<uint16_t>(i));
+    NetworkFlow f = flow(i, senders, static_cast<uint16_t>(i));
     f.reliable = reliable;
     f.stream.message_bytes = 50'000;
     f.stream.total_bytes = 1'000'000;
@@ -184,7 +184,7 @@ TEST_CASE("simulation: what streams have sent has come, was dropped, or is under
   without_congestion_control(config);
   config.switches[0].parameters.pfc_priorities = 0;
   config.switches[0].parameters.buffer.total = 200'000;
-  for (SimulatedFlow& f : config.flows) f.stream.total_bytes = 0;
+  for (NetworkFlow& f : config.flows) f.stream.total_bytes = 0;
   config.links[2].impairment.emplace().loss = 0.01;
   Simulation simulation(config);
   uint64_t most = 0;

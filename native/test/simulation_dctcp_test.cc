@@ -170,7 +170,7 @@ TEST_CASE("simulation: under DCTCP a loss halves the window, a timeout leaves on
         // Selective repeat finds all but what is lost twice without its timer.
         link.impairment.emplace().loss = recovery == LossRecovery::go_back_n ? 0.02 : 0.05;
       }
-      for (SimulatedFlow& f : config.flows) f.stream.total_bytes = 4 << 20;
+      for (NetworkFlow& f : config.flows) f.stream.total_bytes = 4 << 20;
       Simulation simulation(config);
       Watch watches[] = {{simulation.fabric().nic_at(0), marks}, {simulation.fabric().nic_at(1), marks}};
       for (Time at = 0; simulation.flows_ended() < 2; at += 200) {

@@ -28,7 +28,7 @@ SimulationConfig on_star(MessageGraphColumns columns, uint32_t hosts, uint32_t t
     for (uint32_t to = 0; to < ranks; ++to) {
       if (rank % hosts / nics == to % hosts / nics) continue;
       graph.connections.push_back({static_cast<uint32_t>(config.flows.size()), rank, to});
-      SimulatedFlow& own = config.flows.emplace_back(flow(rank % hosts, to % hosts, static_cast<uint16_t>(config.flows.size())));
+      NetworkFlow& own = config.flows.emplace_back(flow(rank % hosts, to % hosts, static_cast<uint16_t>(config.flows.size())));
       own.stream.operation = Operation::write;
       own.stream.path_mtu = 4'096;
       own.reliable = own.on_demand = true;

@@ -59,8 +59,8 @@ inline SimulationConfig star(uint32_t hosts, Rate rate) {
 }
 
 // An endless stream of SENDs of 1024 bytes at priority 3; all its packets are of one length, kFrame.
-inline SimulatedFlow flow(uint32_t from, uint32_t to, uint16_t number = 0) {
-  SimulatedFlow f;
+inline NetworkFlow flow(uint32_t from, uint32_t to, uint16_t number = 0) {
+  NetworkFlow f;
   f.from = from;
   f.to = to;
   f.udp_source_port = static_cast<uint16_t>(0xc000 + number);

@@ -19,7 +19,7 @@ SimulationConfig busy(uint64_t seed = 1) {
   config.switches[0].parameters.red = {.kmin = 2'000, .kmax = 60'000, .pmax = 0.2};
   config.switches[0].parameters.buffer.total = 1'100'000;
   for (uint32_t i = 0; i < 4; ++i) {
-    SimulatedFlow f = flow(i, 4, static_cast<uint16_t>(i));
+    NetworkFlow f = flow(i, 4, static_cast<uint16_t>(i));
     f.start = i * 7'001;
     f.stream.operation = i % 2 == 0 ? Operation::write : Operation::send;
     f.stream.message_bytes = 20'000 + 999 * i;

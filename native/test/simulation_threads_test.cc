@@ -84,7 +84,7 @@ SimulationConfig drawn(uint64_t seed) {
     // Often to one of two, which are then congested.
     uint32_t to = dice.chance(2) ? dice.below(2) : dice.below(hosts);
     if (to == from) to = (to + 1) % hosts;
-    SimulatedFlow f = flow(from, to, static_cast<uint16_t>(i));
+    NetworkFlow f = flow(from, to, static_cast<uint16_t>(i));
     f.reliable = dice.chance(2);
     f.stream.operation = dice.chance(2) ? Operation::write : f.reliable && dice.chance(2) ? Operation::read : Operation::send;
     f.stream.message_bytes = dice.within(64, 30'000);

@@ -1,21 +1,13 @@
 /** Message graphs as the native core has them. */
-import type { NativeGraphConnections, NativeMessageGraph, NativePlacedGraph } from "../native/graph_configuration.js";
+import type { NativeGraphConnections, NativeMessageGraph, NativePlacedGraph } from "../native/traffic_configuration.js";
+import { wallTime } from "../native/wall.js";
 import { kCalculate, type MessageGraph } from "../scenario/graphs/graph.js";
 import type { GraphJob } from "../scenario/graphs/graph_job.js";
 
-/**
- * A graph whose streams are flows, on the wire: these are queue pairs of its senders' NICs then (queuePairOf: flow -> place), and
- * calculations last `scale` times as long.
- */
-export function onWire(graph: NativePlacedGraph, placeOf: (flow: number) => number, scale: number): NativePlacedGraph {
-  const { operations, begins, connections } = graph;
-  const size = operations.size.map((size, i) => (operations.kind[i] === kCalculate ? Math.round(size * scale) : size));
-  return {
-    ...graph,
-    operations: { ...operations, size },
-    begins: begins.map((at) => Math.round(at * scale)),
-    connections: { ...connections, stream: connections.stream.map(placeOf) },
-  };
+/** A graph on the wire, where calculations last `scale` times as long: to the core their times are sizes, as those of messages. */
+export function onWire({ operations, ...graph }: NativePlacedGraph, scale: number): NativePlacedGraph {
+  const size = operations.size.map((size, i) => (operations.kind[i] === kCalculate ? wallTime(size, scale) : size));
+  return { ...graph, operations: { ...operations, size } };
 }
 
 export function operationsOf(graph: MessageGraph): NativeMessageGraph {

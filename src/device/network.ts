@@ -4,8 +4,8 @@
  */
 import { hearsTelemetry } from "../congestion/flow_state.js";
 import {
+  type NativeNetworkFlows,
   type NativeSimulationFault,
-  type NativeSimulationFlows,
   type NativeSimulationLink,
   type NativeSimulationRoutes,
   Operation,
@@ -223,5 +223,5 @@ function emptyColumns(count: number) {
     outstanding: new Uint16Array(count),
     source_mac: new Float64Array(count),
     application: new Uint32Array(count),
-  } satisfies NativeSimulationFlows;
+  } satisfies NativeNetworkFlows;
 }

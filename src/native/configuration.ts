@@ -16,7 +16,15 @@ import type {
 
 import type { NativeIpAddress } from "./fault_configuration.js";
 
-import type { NativePlacedGraph } from "./graph_configuration.js";
+import type {
+  NativeMessageStream,
+  NativeTransport,
+} from "./transport_configuration.js";
+
+import type {
+  NativePlacedGraph,
+  NativeWorkerNetwork,
+} from "./traffic_configuration.js";
 
 import type { NativeNeighbours } from "./neighbour_configuration.js";
 
@@ -342,40 +350,6 @@ export interface NativePath {
   /** Entropy for next-hop groups: 0xc000 to 0xffff by convention. */ udp_source_port: number;
 }
 
-/** Messages that are sent one after another. */
-export interface NativeMessageStream {
-  /** RDMA WRITE, SEND, or READ: reliable ones only. */ operation: "write" | "send" | "read";
-  /** Of payload in a packet. bytes, 1 to 4096 */ path_mtu: number;
-  /** Of one message. bytes */ message_bytes: number;
-  /** In all; 0: no end. The last message is cut to fit. bytes */ total_bytes: number;
-  /** Of the first packet. */ first_psn?: number;
-}
-
-/** What the two ends of a queue pair have agreed on. */
-export interface NativeTransport {
-  /** Protection domain. */ domain?: number;
-  /** Of the BTH. */ partition_key?: number;
-  /** Bits: local write 1, remote write 2, remote read 4, remote atomic 8. */ access?: number;
-  /** 256, 512, 1024, 2048 or 4096. bytes */ path_mtu?: number;
-  /** The peer's number. */ remote_qpn?: number;
-  /** The first that is sent. */ send_psn?: number;
-  /** The first that is expected. */ receive_psn?: number;
-  /** Local ACK timeout: 4.096 us x 2^timeout, up to 31; 0: none. */ timeout: number;
-  /** 0 to 7. */ retry_count: number;
-  /** 0 to 7; 7: without end. */ rnr_retry?: number;
-  /** Code of the delay that RNR NAKs ask for, 0 to 31. */ min_rnr_timer?: number;
-  /** READs and atomics under way as requester, 1 to 128. */ max_rd_atomic?: number;
-  /** As responder, from 0. */ max_dest_rd_atomic?: number;
-  /** From loss; both ends must agree on selective-repeat. */ recovery: "go-back-n" | "selective-repeat";
-  /** Packets in flight: 4 to 65536, with selective-repeat to 256. 0: 1 MiB, no fewer than 256; with selective-repeat 256. packets */ window: number;
-  /** With selective-repeat: packets that may overtake one, beyond which it is lost, 1 to 255. packets */ reordering?: number;
-  /** With selective-repeat, at both ends: packets that a switch has trimmed are asked for at once. */ trim_naks?: boolean;
-  /** With selective-repeat: how packets take several ways, by UDP source ports. */ spraying?: "none" | "oblivious" | "reps";
-  /** With it: how many ports, 1 to 16384. */ entropies?: number;
-  /** What codes of times stand for is so much longer. scale, 1 to 1e+06 */ time_scale?: number;
-  /** Of datagrams. */ queue_key?: number;
-}
-
 /** A queue pair that streams messages, or only receives them. */
 export interface NativeStream extends NativeMessageStream {
   /** DestQP of what is sent, CNPs included. */ remote_qpn: number;
@@ -395,10 +369,9 @@ export interface NativeStream extends NativeMessageStream {
   /** Of a reliable one: recovery, timeout, retry_count and window. */ transport?: NativeTransport;
 }
 
-/** What a queue pair is called, and what it sends. */
+/** What a queue pair is called. */
 export interface NativeQueuePairSetting {
   /** In counter labels: the flow's. */ name: string;
-  /** Of messages of a reliable one, instead of message_bytes and total_bytes. bytes */ sizes?: Uint32Array;
 }
 
 /** A NIC. */
@@ -428,7 +401,8 @@ export interface WorkerConfig {
   /** After begin(), when distributions start afresh. ns */ reset_after: number;
   /** One, if it is shared. */ switches: NativeSwitch[];
   /** None, beside a shared switch. */ nics: NativeNic[];
-  /** Messages that wait for others, on streams on demand of the NICs. */ graph?: NativePlacedGraph;
+  /** Messages that wait for others, on flows on demand of the NICs. */ graph?: NativePlacedGraph;
+  /** Absent: the NICs have the queue pairs that they name. */ network?: NativeWorkerNetwork;
   /** Of a switch that several workers share; `packets` and `super_frames` are this one's part. */ shared?: object;
   /** Which of those workers this is. */ share?: number;
 }

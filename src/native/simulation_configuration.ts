@@ -7,7 +7,6 @@ import type {
   NativeImpairmentParameters,
   NativeNicParameters,
   NativeSwitchParameters,
-  NativeTransport,
 } from "./configuration.js";
 
 import type { NativeFault } from "./fault_configuration.js";
@@ -15,8 +14,10 @@ import type { NativeFault } from "./fault_configuration.js";
 import type {
   NativeGraphParameters,
   NativeMessageGraph,
+  NativeNetworkNic,
+  NativeNetworkTraffic,
   NativePlacedGraph,
-} from "./graph_configuration.js";
+} from "./traffic_configuration.js";
 
 /** Where frames from one host to another go, instead. */
 export interface NativeSimulationPin {
@@ -37,9 +38,7 @@ export interface NativeSimulationSwitch extends NativeSwitchParameters, NativeSi
 }
 
 /** A NIC. */
-export interface NativeSimulationNic extends NativeNicParameters {
-  /** IPv4, network order. */ ip: Uint8Array;
-  /** Of the router to which it sends all frames; 0: to their destinations. */ gateway_mac?: number;
+export interface NativeSimulationNic extends NativeNicParameters, NativeNetworkNic {
 }
 
 /** A device's place on a link; devices are numbered switches first, then NICs (port 0). */
@@ -62,30 +61,6 @@ export interface NativeSimulationFault extends NativeFault {
   /** End at which frames come in: 0 `from`, 1 `to`. 0 to 1 */ end: number;
 }
 
-/** By flow: one queue pair's traffic in one direction. */
-export interface NativeSimulationFlows {
-  /** Host. */ from: Uint32Array;
-  /** Host. */ to: Uint32Array;
-  /** Of what is sent. 0 to 7 */ priority: Uint8Array;
-  /** Of what is sent. 0 to 63 */ dscp: Uint8Array;
-  /** Entropy for next-hop groups. */ udp_source_port: Uint16Array;
-  /** Of sending. ns, 0 or more */ start: Float64Array;
-  /** Nothing is sent from then on. ns */ stop: Float64Array;
-  /** RDMA WRITE, SEND, or READ: reliable ones only. */ operation: Uint8Array;
-  /** Of payload in a packet. bytes, 1 to 4096 */ path_mtu: Uint32Array;
-  /** Of one message. bytes */ message_bytes: Uint32Array;
-  /** In all; 0: no end. The last message is cut to fit. bytes */ total_bytes: Float64Array;
-  /** Of the first packet. */ first_psn?: Uint32Array;
-  /** Messages of their own sizes: place of the first in `sizes`. */ sizes_first: Uint32Array;
-  /** How many those are, sent one after another; 0: none. */ sizes_count: Uint32Array;
-  /** 0: line rate. bit/s, 0 or more */ rate_cap: Float64Array;
-  /** A reliable connection; else an unacknowledged stream. */ reliable: Uint8Array;
-  /** Its messages are those of a graph (reliable only). */ on_demand?: Uint8Array;
-  /** Messages posted at a time (reliable only). */ outstanding: Uint16Array;
-  /** Of what its sender sends; 0: its NIC's. */ source_mac?: Float64Array;
-  /** As in NativeStream, of its sender. */ application?: Uint32Array;
-}
-
 /** An egress queue. */
 export interface NativeQueuePlace {
   /** Its number. */ switch: number;
@@ -94,7 +69,7 @@ export interface NativeQueuePlace {
 }
 
 /** A network and its traffic. */
-export interface SimulationConfig {
+export interface SimulationConfig extends NativeNetworkTraffic {
   /** Of impairments. */ seed: number;
   /** 0: no samples. ns, 0 or more */ sample_interval: number;
   /** When distributions of queues start afresh. ns, 0 or more */ reset_after: number;
@@ -102,10 +77,7 @@ export interface SimulationConfig {
   /** Of hosts, with addresses in a row. */ nics: NativeSimulationNic[];
   /** One at every port. */ links: NativeSimulationLink[];
   /** Numbered from 0; times count from the beginning. */ faults?: NativeSimulationFault[];
-  /** Numbered from 0. */ flows: NativeSimulationFlows;
-  /** Of messages, where flows have a list of them. bytes */ sizes: Uint32Array;
   /** Messages that wait for others, on flows on demand. */ graph?: NativePlacedGraph;
-  /** Recovery, timeout, retry_count and window of reliable flows. */ transport: NativeTransport;
   /** Their transmit and receive records are sampled. */ sampled_flows: Uint32Array;
   /** Their lengths are, and their distribution is kept. */ sampled_queues: NativeQueuePlace[];
   /** Keep that of every queue that holds anything. */ all_distributions: boolean;

@@ -19,9 +19,10 @@ import type {
 } from "./simulation_configuration.js";
 
 export * from "./configuration.js";
-export * from "./graph_configuration.js";
 export * from "./reports.js";
 export * from "./simulation_configuration.js";
+export * from "./traffic_configuration.js";
+export * from "./transport_configuration.js";
 
 /** Most threads that may carry out one simulation. */
 export const kMostThreads = 128;

@@ -35,9 +35,10 @@ import {
 
 export * from "./configuration.js";
 export * from "./fault_configuration.js";
-export * from "./graph_configuration.js";
 export * from "./neighbour_configuration.js";
 export * from "./reports.js";
+export * from "./traffic_configuration.js";
+export * from "./transport_configuration.js";
 
 /** Memory outside of V8's heap, which stays where it is; the poll thread reads and writes it too. */
 export interface NativeMemory {

@@ -141,6 +141,18 @@ const NativePlacedGraph = {
   inside_rate: "bit/s",
   inside_latency: "ns",
   start: "ns",
+  begins: "ns",
+} as const;
+
+const NativeNetworkFlows = {
+  start: "ns",
+  stop: "ns",
+  rate_cap: "bit/s",
+} as const;
+
+const NativeWorkerNetwork = {
+  flows: NativeNetworkFlows,
+  transport: NativeTransport,
 } as const;
 
 const WorkerConfig = {
@@ -149,6 +161,7 @@ const WorkerConfig = {
   switches: NativeSwitch,
   nics: NativeNic,
   graph: NativePlacedGraph,
+  network: NativeWorkerNetwork,
 } as const;
 
-export const kUnits = { NativeFault, NativeSwitchPort, NativePfcWatchdog, NativeImpairment, NativePort, NativeSwitch, NativeDcqcn, NativeQcn, NativeTimely, NativeSwift, NativeHpcc, NativeNscc, NativeCongestionLibrary, NativeTokenBucket, NativeReceiveBuffer, NativePauseStorm, NativeTransport, NativeStream, NativeNic, NativePlacedGraph, WorkerConfig } as const;
+export const kUnits = { NativeFault, NativeSwitchPort, NativePfcWatchdog, NativeImpairment, NativePort, NativeSwitch, NativeDcqcn, NativeQcn, NativeTimely, NativeSwift, NativeHpcc, NativeNscc, NativeCongestionLibrary, NativeTokenBucket, NativeReceiveBuffer, NativePauseStorm, NativeTransport, NativeStream, NativeNic, NativePlacedGraph, NativeNetworkFlows, NativeWorkerNetwork, WorkerConfig } as const;

@@ -27,7 +27,8 @@ export function wallRate(meant: number, scale: number): number {
 
 function converted(meant: unknown, units: Units[string], scale: number): unknown {
   if (meant === undefined) return undefined;
-  if (Array.isArray(meant)) return meant.map((each) => converted(each, units, scale));
+  if (Array.isArray(meant) || ArrayBuffer.isView(meant))
+    return (meant as unknown[]).map((each) => converted(each, units, scale));
   if (units === "ns") return wallTime(meant as number, scale);
   if (units === "bit/s") return wallRate(meant as number, scale);
   if (units === "scale") return (meant as number) * scale;

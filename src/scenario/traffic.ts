@@ -52,6 +52,11 @@ export function applications(flows: readonly Pick<Flow, "group">[]): number[] {
   });
 }
 
+/** Flows from and to a host, with their numbers among all: each is a queue pair of its NIC, in this order. */
+export function flowsAt(flows: readonly Flow[], host: string): { flow: Flow; number: number }[] {
+  return flows.flatMap((flow, number) => (flow.from === host || flow.to === host ? [{ flow, number }] : []));
+}
+
 function expand(
   input: Exclude<FlowEntryInput, { pattern: "graph" | "collective" }>,
   path: readonly (string | number)[],

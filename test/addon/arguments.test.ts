@@ -102,7 +102,7 @@ describe("arrays", () => {
     const nic = labNic();
     let reads = 0;
     const changing = Object.defineProperty({ ...nic }, "queue_pairs", {
-      get: () => (reads++ === 0 ? nic.queue_pairs : []),
+      get: () => (reads++ === 0 ? nic.queue_pairs : [{ name: "late" }]),
     });
     expect(() => new addon.Worker({ ...config, nics: [changing] })).toThrow(refused(/each queue pair has a name/));
   });

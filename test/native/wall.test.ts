@@ -25,6 +25,7 @@ describe("toWall", () => {
         queue_pairs: [{ stop: 12, rate_cap: 1, total_bytes: 50, transport: { timeout: 14, time_scale: 1 } }],
       },
     ],
+    network: { flows: { start: Float64Array.of(2, 3), path_mtu: Uint32Array.of(512, 256) }, first_mac: 5 },
   };
   const wall = toWall(meant as unknown as WorkerConfig, 8);
 
@@ -50,6 +51,7 @@ describe("toWall", () => {
           queue_pairs: [{ stop: 96, rate_cap: 1, total_bytes: 50, transport: { timeout: 14, time_scale: 8 } }],
         },
       ],
+      network: { flows: { start: Float64Array.of(16, 24), path_mtu: Uint32Array.of(512, 256) }, first_mac: 5 },
     });
   });
 

@@ -1,11 +1,10 @@
 /** Makes native workers of a scenario's network: each device has ports, and what goes by numbers goes by addresses. */
 
-import { kFirstQpn, kQuantumNs, receiveSlots, switchDescriptors } from "../../device/behaviour.js";
+import { kQuantumNs, receiveSlots, switchDescriptors } from "../../device/behaviour.js";
 import { nativeNeighbours } from "../../device/compose.js";
 import { gatewayOf } from "../../device/fabric_router.js";
 import { onWire } from "../../device/message_graphs.js";
 import { composeNetwork, type Network } from "../../device/network.js";
-import { flowEnds, queuePairOf } from "../../device/queue_pairs.js";
 import type { LabEnd, LabLink, LabNetwork, LabNode } from "../../host/veth.js";
 import { nativeAddress } from "../../native/ip_address.js";
 import type { NativeNic, NativePort, NativeSwitch, WorkerConfig } from "../../native/types.js";
@@ -146,7 +145,6 @@ class LabComposer {
   private readonly fabric: Fabric;
   private readonly tree: Fabric["tree"];
   private readonly share: Share;
-  private readonly ends: ReturnType<typeof flowEnds>;
   /** Addresses of flows that have their own, by the numbers of hosts. */
   private readonly ownMacs: readonly { from: number; to: number; mac: number }[];
   /** Bytes of the longest frame, and of the smallest common one. */
@@ -168,7 +166,6 @@ class LabComposer {
       lateness: scenario.fidelity.lateness / options.scale,
       versions: options.inhabited ? [4, 6] : [4],
     });
-    this.ends = flowEnds(scenario);
     const { from, to, source_mac } = this.network.flows;
     this.ownMacs = [...source_mac].flatMap((mac, i) =>
       mac === 0 ? [] : [{ from: from[i] as number, to: to[i] as number, mac }],
@@ -209,21 +206,24 @@ class LabComposer {
         packets: ofNics,
         switches: [],
         nics,
-        ...this.graph(),
+        ...this.traffic(),
       },
     ];
   }
 
-  /** Message graphs, whose streams are queue pairs of the senders' NICs. */
-  private graph(): Pick<WorkerConfig, "graph"> {
-    const { graph } = this.network;
-    if (graph === undefined) return {};
-    const places = new Map(
-      [...this.ends.values()]
-        .flatMap((ends) => ends.map((end, i) => [end, i] as const))
-        .flatMap(([{ number, sends }, i]) => (sends ? [[number, i] as const] : [])),
-    );
-    return { graph: onWire(graph, (flow) => places.get(flow) as number, this.options.scale) };
+  /** The whole network's traffic: the worker makes the queue pairs of its own NICs. */
+  private traffic(): Pick<WorkerConfig, "network" | "graph"> {
+    const { flows, sizes, transport, nics, graph } = this.network;
+    const network = {
+      flows,
+      sizes,
+      // Codes of times are those of the standard: a time scale stretches what they stand for.
+      transport: { ...transport, time_scale: 1 },
+      nics: nics.map(({ ip, gateway_mac = 0 }) => ({ ip, gateway_mac })),
+      first_mac: hostMac(0),
+      names: this.scenario.flows.map(({ id }) => id),
+    };
+    return { network, ...(graph && { graph: onWire(graph, this.options.scale) }) };
   }
 
   /** Workers nap where a few naps are nothing to the control loop; else each has a CPU. */
@@ -270,8 +270,7 @@ class LabComposer {
         : { lab: true }),
       name,
       port: { ...this.port(this.fabric.device(name), 0), ...(inhabited && { offloads: true }) },
-      first_qpn: kFirstQpn,
-      queue_pairs: (this.ends.get(name) ?? []).map((end) => queuePairOf(this.network, end)),
+      queue_pairs: [],
     };
   }
 

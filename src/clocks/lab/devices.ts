@@ -3,13 +3,13 @@
 import { macText } from "../../base/mac.js";
 import { Device, type DeviceHost, type DevicePort, type DeviceSource } from "../../device/device.js";
 import type { ProgramIdentity } from "../../device/protocol.js";
-import { flowEnds } from "../../device/queue_pairs.js";
 import { pfcState } from "../../host/port_probe.js";
 import { loadAddon } from "../../native/addon.js";
 import type { NativeAddon } from "../../native/types.js";
 import { hostMac, switchMac } from "../../scenario/addresses.js";
 import { Fabric, type FabricPort } from "../../scenario/fabric.js";
 import { Share } from "../../scenario/parts.js";
+import { flowsAt } from "../../scenario/traffic.js";
 import type { HostConfig, Link, SwitchConfig, TrafficClasses } from "../../scenario/types.js";
 import type { LabAccess } from "./access.js";
 import { labCapturePorts } from "./capture.js";
@@ -94,9 +94,9 @@ function labNic(lab: RunningDevices, fabric: Fabric, { name, number, index }: Pl
     programs: () => lab.programs?.(index) ?? new Map(),
     nicSetting() {
       const { scenario } = lab;
-      const pairs = (flowEnds(scenario).get(name) ?? []).map(({ flow, sends }) => ({
-        peer: sends ? flow.to : flow.from,
-        priority: flow.priority,
+      const pairs = flowsAt(scenario.flows, name).map(({ flow: { from, to, priority } }) => ({
+        peer: from === name ? to : from,
+        priority,
       }));
       const { congestion, hosts } = scenario;
       const { receive_buffer, qcn } = hosts[number] as HostConfig;

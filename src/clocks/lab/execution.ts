@@ -2,7 +2,6 @@
 import { availableParallelism } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { asWeirError, WeirError } from "../../base/error.js";
-import { flowEnds } from "../../device/queue_pairs.js";
 import type { LabEnd } from "../../host/veth.js";
 import { CounterTable } from "../../native/counters.js";
 import type { OperationTimes, SimulationAddon } from "../../native/simulation_types.js";
@@ -16,6 +15,7 @@ import { rerouteTimes } from "../../scenario/failures.js";
 import { kCalculate } from "../../scenario/graphs/graph.js";
 import { Share } from "../../scenario/parts.js";
 import { switchPorts } from "../../scenario/topology.js";
+import { flowsAt } from "../../scenario/traffic.js";
 import type { HostConfig, Scenario, SwitchConfig } from "../../scenario/types.js";
 import { GraphWatch } from "../graph_watch.js";
 import type { LabAccess, LabObserver, LabWorker } from "./access.js";
@@ -175,8 +175,7 @@ class RunningLab implements LabAccess {
     // Devices are in the order of the workers', which have only those of this part.
     const hosts = share.hosts.map((i) => asWritten.hosts[i] as HostConfig);
     const switches = share.switches.map((i) => asWritten.switches[i] as SwitchConfig);
-    const ends = flowEnds(asWritten);
-    const pairs = hosts.map(({ name }) => ends.get(name) ?? []);
+    const pairs = hosts.map(({ name }) => flowsAt(asWritten.flows, name));
     const portsOf = switchPorts(asWritten);
     this.completions = new Completions(asWritten, fabric, (flow) => share.has(completedAt(flow, asWritten)));
     const recorded = { ...asWritten, switches };

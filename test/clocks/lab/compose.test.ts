@@ -2,9 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { composeLab, labNetwork, stackMtu, stackNode } from "../../../src/clocks/lab/compose.js";
-import { kFirstQpn } from "../../../src/device/behaviour.js";
-import { flowEnds } from "../../../src/device/queue_pairs.js";
-import type { NativeNic, NativeSwitch, WorkerConfig } from "../../../src/native/types.js";
+import type { NativeNic, NativeSwitch, NativeWorkerNetwork, WorkerConfig } from "../../../src/native/types.js";
 import { hostIp, hostMac } from "../../../src/scenario/addresses.js";
 import { parseScenario, type Scenario } from "../../../src/scenario/scenario.js";
 import { star } from "../../fixtures/networks.js";
@@ -25,6 +23,7 @@ function compose(
 }
 const nicOf = ([, nics]: readonly WorkerConfig[], name: string) =>
   nics?.nics.find((nic) => nic.name === name) as NativeNic;
+const networkOf = ([, { network }]: readonly [WorkerConfig, WorkerConfig]) => network as NativeWorkerNetwork;
 const switchOf = ([switches]: readonly WorkerConfig[], name: string) =>
   switches?.switches.find((s) => s.name === name) as NativeSwitch;
 
@@ -63,7 +62,8 @@ describe("composeLab", () => {
     expect(nic.port).toMatchObject({ rate: 1.25e9, delay: 16_000 });
     expect(nic.port.impairment).toMatchObject({ loss: 0.1, delay: 0, jitter: 24_000, reorder_delay: 56_000 });
     expect(nic).toMatchObject({ initial_rate: 0.25e9, receive_buffer: { drain: 0.625e9 } });
-    expect(nic.queue_pairs[0]).toMatchObject({ rate_cap: 0.375e9, start: 8e6, stop: 72e6 });
+    const { start, stop, rate_cap } = networkOf(configs).flows;
+    expect([start, stop, rate_cap]).toEqual([8e6, 72e6, 0.375e9].map((value) => Float64Array.of(value)));
     expect(switchOf(configs, "sw")).toMatchObject({
       ageing: 80e9,
       ports: [{ rate: 1.25e9 }, { rate: 1.25e9 }, { rate: 1.25e9 }],
@@ -79,7 +79,7 @@ describe("composeLab", () => {
     });
   });
 
-  it("has reliable queue pairs at both ends, whose timers are as much longer as the clock is slower", () => {
+  it("hands over flows with all that they send, and timers as much longer as the clock is slower", () => {
     const scenario = smallScenario({
       transport: { type: "rc", recovery: "selective-repeat", timeout: 9, window: 100 },
       traffic: [
@@ -88,35 +88,17 @@ describe("composeLab", () => {
       ],
     });
     const configs = compose(scenario, 8);
+    const { flows, sizes, transport, names } = networkOf(configs);
     const [x, pair] = scenario.flows;
-    const sizes = Uint32Array.from(pair?.sizes ?? []);
+    expect(names).toEqual([x?.id, pair?.id]);
+    expect([...flows.reliable]).toEqual([1, 1]);
+    expect([...flows.outstanding]).toEqual([5, 1]);
+    expect([...flows.sizes_count]).toEqual([0, sizes.length]);
     expect(sizes.length).toBeGreaterThan(1000);
-    const ends = (id: string) =>
-      (configs[1]?.nics ?? []).flatMap((nic) => nic.queue_pairs.filter(({ name }) => name === id));
-    for (const [flow, expected] of [
-      [x, { outstanding: 5 }],
-      [pair, { outstanding: 1, sizes }],
-    ] as const) {
-      const both = ends(flow?.id ?? "");
-      expect(both).toHaveLength(2);
-      for (const end of both) {
-        expect(end).toMatchObject({
-          ...expected,
-          reliable: true,
-          transport: { recovery: "selective-repeat", timeout: 9, window: 100, time_scale: 8 },
-        });
-      }
-    }
+    expect(sizes).toEqual(Uint32Array.from(pair?.sizes ?? []));
+    expect(transport).toMatchObject({ recovery: "selective-repeat", timeout: 9, window: 100, time_scale: 8 });
     for (const nic of configs[1]?.nics ?? []) expect(nic.lab).toBe(true);
     for (const nic of compose(smallScenario(), 8, true)[1].nics) expect(nic.lab).toBeUndefined();
-  });
-
-  it("tells the receiver of a stream when it begins, wall time", () => {
-    const scenario = smallScenario({ traffic: [{ from: "a", to: "c", bytes: "1MB", start: "3ms" }] });
-    const [pair] = nicOf(compose(scenario, 8), "c").queue_pairs;
-    expect(pair).toMatchObject({ peer_start: 24e6, total_bytes: 1e6 });
-    expect(pair?.start).toBeUndefined();
-    expect(pair?.reliable).toBeUndefined();
   });
 
   it("leaves bytes, counts, shares and probabilities as they are", () => {
@@ -139,8 +121,8 @@ describe("composeLab", () => {
     ] as const) {
       expect(points[1]?.[key]).toBe(points[0]?.[key]);
     }
-    for (const key of ["message_bytes", "path_mtu", "total_bytes", "path"] as const) {
-      expect(nicOf(many, "a").queue_pairs[0]?.[key]).toEqual(nicOf(one, "a").queue_pairs[0]?.[key]);
+    for (const key of ["message_bytes", "path_mtu", "total_bytes", "udp_source_port"] as const) {
+      expect(networkOf(many).flows[key]).toEqual(networkOf(one).flows[key]);
     }
   });
 
@@ -171,38 +153,21 @@ describe("composeLab", () => {
     }
   });
 
-  it("pairs queue pairs: each end knows the other's number, address and MTU", () => {
+  it("hands over the whole network by numbers, of which the NICs have their queue pairs", () => {
     const scenario = clos();
     const configs = compose(scenario, 4);
-    for (const flow of scenario.flows) {
-      const at = (host: string) => {
-        const nic = nicOf(configs, host);
-        const index = nic.queue_pairs.findIndex((qp) => qp.name === flow.id);
-        return { nic, qpn: kFirstQpn + index, qp: nic.queue_pairs[index] };
-      };
-      const [sender, receiver] = [at(flow.from), at(flow.to)];
-      expect(sender.qp?.remote_qpn).toBe(receiver.qpn);
-      expect(receiver.qp?.remote_qpn).toBe(sender.qpn);
-      expect(sender.qp?.path).toMatchObject({ source_mac: sender.nic.mac, destination_mac: receiver.nic.mac });
-      expect(sender.qp?.path.destination_ip).toEqual(receiver.qp?.path.source_ip);
-      expect(sender.qp?.path.source_ip).toEqual(receiver.qp?.path.destination_ip);
-      // Only the sender ever starts.
-      expect(sender.qp).toHaveProperty("start");
-      expect(receiver.qp).not.toHaveProperty("start");
-    }
-    // A host that sends and receives has its queue pairs in the order that the recorder counts on.
-    expect(nicOf(configs, "h2").queue_pairs.map((qp) => qp.name)).toEqual(
-      flowEnds(scenario)
-        .get("h2")
-        ?.map(({ flow }) => flow.id),
-    );
-    expect(nicOf(configs, "h2").queue_pairs).toHaveLength(5);
+    const { flows, nics, first_mac, names } = networkOf(configs);
+    expect(names).toEqual(scenario.flows.map(({ id }) => id));
+    expect([...flows.from]).toEqual([0, 0, 2, 2, 1]);
+    expect([...flows.to]).toEqual([1, 1, 1, 1, 0]);
+    expect(nics.map(({ ip }) => ip)).toEqual(scenario.hosts.map((_, i) => hostIp(i)));
+    expect(configs[1].nics.map(({ mac }) => mac - first_mac)).toEqual([0, 1, 2]);
+    expect(configs[1].nics.flatMap(({ queue_pairs }) => queue_pairs)).toEqual([]);
+    expect(configs[0]).not.toHaveProperty("network");
   });
 
   it("gives flows source ports of their own, in the dynamic range", () => {
-    const ports = compose(clos(), 4)[1].nics.flatMap((nic) =>
-      nic.queue_pairs.filter((qp) => qp.start !== undefined).map((qp) => qp.path.udp_source_port),
-    );
+    const ports = [...networkOf(compose(clos(), 4)).flows.udp_source_port];
     expect(new Set(ports).size).toBe(5);
     expect(ports.every((port) => port >= 0xc000 && port <= 0xffff)).toBe(true);
   });

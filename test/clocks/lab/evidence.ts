@@ -3,7 +3,6 @@
 import { MessageTimes } from "../../../src/clocks/lab/message_times.js";
 import type { MeasuredOutcome, RunEvidence } from "../../../src/clocks/lab/outcome.js";
 import { isDcqcn } from "../../../src/congestion/algorithms.js";
-import { flowEnds } from "../../../src/device/queue_pairs.js";
 import { CounterTable } from "../../../src/native/counters.js";
 import type { Distribution } from "../../../src/native/histogram.js";
 import type { NativeWorker } from "../../../src/native/types.js";
@@ -11,6 +10,7 @@ import { Completions } from "../../../src/result/completions.js";
 import { Recorder, type RecordSource } from "../../../src/result/recorder.js";
 import { Fabric } from "../../../src/scenario/fabric.js";
 import { type DcqcnParameters, parseScenario, type Scenario } from "../../../src/scenario/scenario.js";
+import { flowsAt } from "../../../src/scenario/traffic.js";
 import { star } from "../../fixtures/networks.js";
 import { describedAs } from "../../native/counters.js";
 
@@ -39,7 +39,7 @@ export function dcqcnOf({ congestion }: Scenario): DcqcnParameters {
 
 /** Records of smallScenario() on the wire, from time 0, ns of wall time. */
 export function recorderOf(scenario: Scenario, changes: Partial<RecordSource> = {}): Recorder {
-  const flows = [...flowEnds(scenario).values()].map((ends) => ends.map(({ flow }) => flow.id));
+  const flows = scenario.hosts.map(({ name }) => flowsAt(scenario.flows, name).map(({ flow }) => flow.id));
   return new Recorder(scenario, {
     ports: [["a", "b", "c"]],
     flowAt: (device, index) => flows[device]?.[index],

@@ -79,13 +79,9 @@ describe("composeLab with QCN", () => {
       { id: "y", from: "c", to: "a" },
     ];
     const [switches, nics] = compose(smallScenario({ ...kQcn, traffic }), 10);
-    const [a, , c] = nics.nics;
-    expect(a?.queue_pairs.map((qp) => [qp.source_mac, qp.application])).toEqual([
-      [flowMac(0), 0],
-      [flowMac(1), 0],
-      [undefined, 1],
-    ]);
-    expect(c?.queue_pairs[0]).not.toHaveProperty("source_mac");
+    const { source_mac, application } = nics.network?.flows ?? {};
+    expect([...(source_mac ?? [])]).toEqual([...[0, 1, 2, 3].map((flow) => flowMac(flow)), 0]);
+    expect([...(application ?? [])]).toEqual([0, 0, 0, 0, 1]);
     const routes = new Map(switches.switches[0]?.routes.map((route) => [route.destination_mac, route.ports]));
     expect(routes.get(flowMac(0))).toEqual(routes.get(hostMac(0)));
     expect(routes.get(flowMac(2))).toEqual(routes.get(hostMac(1)));
