@@ -9,7 +9,9 @@
 #include <tuple>
 #include <utility>
 
+#include "base/huge_pages.h"
 #include "base/native_error.h"
+#include "endpoint/stream_transport.h"
 #include "link/serializer.h"
 
 namespace weir {
@@ -59,6 +61,7 @@ Fabric::Fabric(const SimulationConfig& config, const std::vector<std::vector<Que
   place(config, sharing.division, hosts);
   add_devices(config, queue_pairs);
   connect(config);
+  put_into_huge_pages();
   const uint32_t threads = std::min(config.threads, count_of(sharing.division));
   if (threads == 1) return;
   const auto work = [this](uint32_t i) { partitions_[i]->run(end_, turn_, partitions_); };
@@ -121,6 +124,22 @@ void Fabric::add_devices(const SimulationConfig& config, const std::vector<std::
     Partition& partition = *partitions_[places_[number].partition];
     nics_[i] = &partition.add_nic(config.nics[i].parameters, queue_pairs[i], places_[number], first_port_[number]);
   }
+}
+
+// Devices are gone through one after another in each window: those of a large network are all over the memory.
+void Fabric::put_into_huge_pages() {
+  HugePages pages;
+  for (SoftSwitch* const device : switches_) {
+    for (uint16_t port = 0; port < device->port_count(); ++port) pages.add(&device->counters(port), SoftSwitch::port_bytes());
+  }
+  for (SoftNic* const nic : nics_) {
+    pages.add(nic, sizeof *nic);
+    for (const QueuePair& qp : nic->queue_pairs()) {
+      pages.add(&qp, sizeof qp);
+      pages.add(qp.transport.get(), sizeof(StreamTransport));
+    }
+  }
+  pages.collapse();
 }
 
 void Fabric::connect(const SimulationConfig& config) {

@@ -96,6 +96,7 @@ class Fabric {
   void place(const SimulationConfig& config, const std::vector<uint32_t>& division, HostWork* hosts);
   void add_devices(const SimulationConfig& config, const std::vector<std::vector<QueuePairParameters>>& queue_pairs);
   void connect(const SimulationConfig& config);
+  void put_into_huge_pages();
   void require_reached(const char* what) const;
   void check_reconfiguration(size_t index, const SwitchParameters& parameters) const;
   bool next_round();
