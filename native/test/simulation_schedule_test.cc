@@ -202,5 +202,23 @@ TEST_CASE("simulation schedule: who is not ready goes on where it stopped, in th
   CHECK(schedule.next_window() == Schedule::kNoWindow);
 }
 
+TEST_CASE("simulation schedule: an event falls into the window that its time says, whatever the length of windows") {
+  for (const Time lookahead : {1, 2, 3, 7, 300, 682, 683, 999, 1'023, 1'024}) {
+    CAPTURE(lookahead);
+    Schedule schedule(1, lookahead);
+    std::vector<Time> seen, expected;
+    for (Time at = 0; at < 20 * lookahead; at += 1 + lookahead / 64) {
+      schedule.push(at, kWake, 0, 0);
+      expected.push_back(at);
+    }
+    const auto handle = [&](const Event& event) {
+      CHECK(event.at >= schedule.start_of(schedule.window_of(event.at)));
+      seen.push_back(event.at);
+    };
+    REQUIRE(run_until(schedule, 30 * lookahead, UINT64_MAX, handle));
+    CHECK(seen == expected);
+  }
+}
+
 }  // namespace
 }  // namespace weir::test
