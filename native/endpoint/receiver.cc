@@ -133,13 +133,18 @@ void Receiver::receive_group(Time arrived, const uint8_t* frame, const PacketMet
 bool Receiver::addresses_fit(const QueuePair& qp, const uint8_t* frame, const PacketMeta& meta) {
   const uint8_t* source = frame + meta.l3_offset + ip_source_offset(meta.ip_version);
   const uint32_t length = ip_address_length(meta.ip_version);
+  // A comparison of constant length is a few instructions, any other a call.
+  constexpr uint32_t kShort = ip_address_length(4), kLong = ip_address_length(6);
+  const auto same = [length](const uint8_t* a, const uint8_t* b) {
+    return (length == kShort ? std::memcmp(a, b, kShort) : std::memcmp(a, b, kLong)) == 0;
+  };
   const auto is_destination = [&](uint8_t version, const uint8_t* address) {
-    return version == meta.ip_version && std::memcmp(source + length, address, length) == 0;
+    return version == meta.ip_version && same(source + length, address);
   };
   bool fits = true;
   if (qp.connected) {
     const RocePath& path = qp.parameters.path;
-    if (meta.ip_version != path.ip_version || std::memcmp(source, path.destination_ip, length) != 0) {
+    if (meta.ip_version != path.ip_version || !same(source, path.destination_ip)) {
       return ++nic().pairs.counters().drop_wrong_peer, false;
     }
     fits = is_destination(path.ip_version, path.source_ip);

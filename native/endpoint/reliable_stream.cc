@@ -60,10 +60,10 @@ QueueAttributes ReliableStream::attributes(uint32_t first_psn) const {
 }
 
 // Ready to receive.
-std::unique_ptr<ReliableConnection> ReliableStream::connect(uint32_t send_depth, uint32_t receive_depth, uint32_t first_psn) {
+std::unique_ptr<StreamConnection> ReliableStream::connect(uint32_t send_depth, uint32_t receive_depth, uint32_t first_psn) {
   const TransportContext context{context_.memory, *this, context_.counters, context_.payload};
   SharedReceives* const shared = begins_again() ? &endless_ : nullptr;
-  auto connection = std::make_unique<ReliableConnection>(qpn_, context, send_depth, receive_depth, shared);
+  auto connection = std::make_unique<StreamConnection>(qpn_, context, send_depth, receive_depth, shared);
   connection->modify(QueuePairState::init, attributes(first_psn));
   connection->modify(QueuePairState::rtr, attributes(first_psn));
   return connection;

@@ -26,6 +26,12 @@
 
 namespace weir {
 
+// Calls of it need no table.
+class StreamConnection final : public ReliableConnection {
+ public:
+  using ReliableConnection::ReliableConnection;
+};
+
 class ReliableStream final : public Transport, private CompletionSink {
  public:
   // `parameters` are the same at both ends but for remote_qpn, and must outlive it. Throws NativeError INVALID_ATTRIBUTE.
@@ -58,7 +64,7 @@ class ReliableStream final : public Transport, private CompletionSink {
   bool control_waits() const override { return receives_ != nullptr && receives_->control_waits(); }
   void take_control(OutgoingPacket& out) override { receives_->take_control(out); }
   uint32_t data_bytes() const override {
-    const ReliableConnection* const connection = data_source();
+    const StreamConnection* const connection = data_source();
     return connection == nullptr ? 0 : connection->data_bytes();
   }
   bool take_data(Time now, OutgoingPacket& out) override;
@@ -86,13 +92,13 @@ class ReliableStream final : public Transport, private CompletionSink {
 
   bool begins_again() const { return parameters_.connection_seed != 0; }
   // Connection that data, or requests for them, go out by; null: nothing.
-  ReliableConnection* data_source() const {
+  StreamConnection* data_source() const {
     if (over_) return nullptr;
     return parameters_.serves() ? receives_.get() : sends_.get();
   }
   void complete(const Completion& completion) override;
   QueueAttributes attributes(uint32_t first_psn) const;
-  std::unique_ptr<ReliableConnection> connect(uint32_t send_depth, uint32_t receive_depth, uint32_t first_psn);
+  std::unique_ptr<StreamConnection> connect(uint32_t send_depth, uint32_t receive_depth, uint32_t first_psn);
   void open();
   void fall_back();
   void tell(bool connected);
@@ -131,8 +137,8 @@ class ReliableStream final : public Transport, private CompletionSink {
   Told told_ = Told::nothing;
   // Receives that others might take, too, are not promised to the peer as credits: these never run out.
   SharedReceives endless_;
-  std::unique_ptr<ReliableConnection> sends_;
-  std::unique_ptr<ReliableConnection> receives_;
+  std::unique_ptr<StreamConnection> sends_;
+  std::unique_ptr<StreamConnection> receives_;
 };
 
 }  // namespace weir
