@@ -2,6 +2,8 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+
 namespace weir {
 namespace {
 
@@ -12,6 +14,14 @@ constexpr int kCollapse = 25;
 #endif
 
 }  // namespace
+
+void HugePages::add(const void* object, size_t bytes) {
+  for (uintptr_t at = reinterpret_cast<uintptr_t>(object), end = at + bytes; at < end;) {
+    const uintptr_t number = at / kHugePage, next = std::min(end, (number + 1) * kHugePage);
+    used_[number] += next - at;
+    at = next;
+  }
+}
 
 // Whoever has no such pages goes on without.
 void HugePages::collapse() const {

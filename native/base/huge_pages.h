@@ -5,15 +5,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <vector>
 
 namespace weir {
 
 class HugePages {
  public:
   // An object there is used often. It has been made, so that its pages are there.
-  void add(const void* object, size_t bytes) { used_[reinterpret_cast<uintptr_t>(object) / kHugePage] += bytes; }
-  // Puts the neighbourhoods of the objects into huge pages, as far as the kernel can (from Linux 6.1 on). It copies what is there,
-  // so few objects are left where they are.
+  void add(const void* object, size_t bytes);
+  template <class Element>
+  void add(const std::vector<Element>& elements) {
+    add(elements.data(), elements.size() * sizeof(Element));
+  }
+  // Puts the neighbourhoods of the objects into huge pages, as far as the kernel can (from Linux 6.1 on). It copies what is
+  // there, so few objects are left where they are.
   void collapse() const;
 
  private:

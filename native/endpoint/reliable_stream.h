@@ -53,6 +53,12 @@ class ReliableStream final : public Transport, private CompletionSink {
   void close() override;
   // It sends, and the peer has not acknowledged that it is there.
   bool connecting() const { return opening_ || resumes_at_ != kNever; }
+  // Connections that there are now.
+  template <class Each>
+  void each_connection(Each each) const {
+    if (sends_ != nullptr) each(*sends_);
+    if (receives_ != nullptr) each(*receives_);
+  }
   // A hint for the caches.
   WEIR_FETCHES void fetch_connections() const {
     if (sends_ != nullptr) sends_->fetch();

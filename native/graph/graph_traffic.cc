@@ -60,6 +60,14 @@ void GraphTraffic::begin(GraphNics& nics, const std::function<Sender(const Graph
   }
 }
 
+void GraphTraffic::gather(HugePages& pages) const {
+  graph_.gather(pages);
+  pages.add(state_.waits);
+  pages.add(state_.links);
+  pages.add(state_.started);
+  pages.add(state_.ended);
+}
+
 Time GraphTraffic::next_of(const Machine& machine) const {
   const Time begins = machine.begins.empty() ? kNever : machine.begins.back().at;
   return std::min(begins, machine.operations.next_deadline());

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/describe.h"
+#include "base/huge_pages.h"
 #include "base/types.h"
 #include "graph/graph_host.h"
 #include "graph/message_graph.h"
@@ -84,6 +85,8 @@ class GraphTraffic {
   // A NIC's listener hears that a message has arrived, or that one is acknowledged.
   void hear(uint32_t nic, bool arrived, uint32_t word, Time now);
 
+  // Adds what is looked at while the graph is carried out.
+  void gather(HugePages& pages) const;
   // Operations that have ended; from any thread.
   uint64_t ended() const;
   // All of these: while nobody drives a NIC.

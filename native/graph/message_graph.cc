@@ -46,6 +46,16 @@ MessageGraph::MessageGraph(MessageGraphColumns&& columns) : columns_(std::move(c
   }
 }
 
+void MessageGraph::gather(HugePages& pages) const {
+  pages.add(columns_.kind);
+  pages.add(columns_.peer);
+  pages.add(columns_.tag);
+  pages.add(columns_.size);
+  pages.add(columns_.processor);
+  pages.add(first_successor_);
+  pages.add(successors_);
+}
+
 void MessageGraph::check_columns() const {
   const size_t count = columns_.kind.size();
   const auto same = [&](const auto& column) { return column.size() == count; };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/describe.h"
+#include "base/huge_pages.h"
 #include "base/types.h"
 
 namespace weir {
@@ -62,6 +63,8 @@ class MessageGraph {
       each(successors_[i] & ~kStartOnly, (successors_[i] & kStartOnly) != 0);
     }
   }
+  // Adds what is looked at while it is carried out.
+  void gather(HugePages& pages) const;
   // Whether the rank receives from whoever sends, or whatever the tag is.
   bool takes_any(uint32_t rank) const { return takes_any_[rank]; }
 

@@ -11,7 +11,7 @@
 
 #include "base/huge_pages.h"
 #include "base/native_error.h"
-#include "endpoint/stream_transport.h"
+#include "endpoint/reliable_stream.h"
 #include "link/serializer.h"
 
 namespace weir {
@@ -21,6 +21,8 @@ namespace {
 constexpr uint32_t kDescriptors = 1u << 18;
 // Rounds in a row for which it is decided whether threads go through them together; sooner at the beginning of all.
 constexpr uint64_t kLookedAt = 16;
+// Rounds after which, and after twice as many each, what a run has made is looked at.
+constexpr uint64_t kSettled = 256;
 
 // Time that it takes to tell a device anything but by a frame: as a frame would take on the longest link.
 Time longest_link(const SimulationConfig& config) {
@@ -126,7 +128,8 @@ void Fabric::add_devices(const SimulationConfig& config, const std::vector<std::
   }
 }
 
-// Devices are gone through one after another in each window: those of a large network are all over the memory.
+// Devices are gone through one after another in each window: those of a large network are all over the memory. Connections, which
+// are made during a run, join them later.
 void Fabric::put_into_huge_pages() {
   HugePages pages;
   for (SoftSwitch* const device : switches_) {
@@ -136,7 +139,10 @@ void Fabric::put_into_huge_pages() {
     pages.add(nic, sizeof *nic);
     for (const QueuePair& qp : nic->queue_pairs()) {
       pages.add(&qp, sizeof qp);
-      pages.add(qp.transport.get(), sizeof(StreamTransport));
+      if (qp.kind != QueuePair::Kind::reliable_stream) continue;
+      const auto& stream = static_cast<const ReliableStream&>(*qp.transport);
+      pages.add(&stream, sizeof stream);
+      stream.each_connection([&](const StreamConnection& connection) { pages.add(&connection, sizeof connection); });
     }
   }
   pages.collapse();
@@ -211,6 +217,7 @@ bool Fabric::next_round() {
     if (end_ > 0 && events() >= limit_) return finish(false);
     end_ = std::min(static_cast<Time>(next + round_) * window_, until_ + 1);
     ++rounds_;
+    if (rounds_ >= kSettled && std::has_single_bit(rounds_)) put_into_huge_pages();
     if (crew_ != nullptr && (rounds_ % kLookedAt == 0 || (rounds_ < kLookedAt && std::has_single_bit(rounds_)))) {
       const uint64_t happened = events();
       together_ = happened - looked_at_.events >= (rounds_ - looked_at_.round) * worthwhile_;

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/huge_pages.h"
 #include "endpoint/samples.h"
 #include "switching/samples.h"
 #include "wire/bytes.h"
@@ -23,6 +24,9 @@ class Simulation::Graph final : public HostWork, public GraphNics {
       const Place place = simulation.sender(connection.stream);
       return GraphTraffic::Sender{place.nic, place.index};
     });
+    HugePages pages;
+    traffic.gather(pages);
+    pages.collapse();
   }
   void wake(uint32_t nic, Time now) override { traffic.wake(nic, now); }
   void post(Time now, uint32_t nic, uint32_t queue_pair, uint32_t word, uint64_t bytes) override {
