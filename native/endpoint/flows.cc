@@ -190,7 +190,24 @@ void Flows::line_up_pair(uint32_t index) {
 void Flows::wait_for_flow(uint32_t index) {
   if (nic_.flow_table->group_of(index) != kNone || responds_freely(nic_.pairs[index], nic_.flow(index)))
     return line_up_pair(index);
-  nic_.schedule_flow(index, std::min(nic_.flow(index).next_deadline(), nic_.pairs[index].parameters.stop));
+  const Flow& flow = nic_.flow(index);
+  const Time release = flow.limiter.release();
+  const Time other = std::min(flow.changes, nic_.pairs[index].parameters.stop);
+  if (nic_.now <= release && release < std::min(other, nic_.egress.busy_until()))
+    return nic_.schedule_behind_frame(index, release);
+  nic_.schedule_flow(index, std::min(release, other));
+}
+
+void Flows::line_up_due(NicState::Due before) {
+  while (!nic_.due.empty() && nic_.due.front() < before) {
+    const NicState::Due own = nic_.due.front();
+    nic_.due.erase(nic_.due.begin());
+    Time& wakes = nic_.flow(own.index).wakes;
+    if (wakes != own.at) continue;
+    wakes = kNever;
+    nic_.now = std::max(nic_.now, own.at);
+    line_up_pair(own.index);
+  }
 }
 
 void Flows::serve_group(uint32_t group) {

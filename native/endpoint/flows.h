@@ -45,6 +45,9 @@ class Flows {
   void line_up_pair(uint32_t index);
   // It has been in front of its flow, and is behind it again, or the flow's rate has changed.
   void wait_for_flow(uint32_t index);
+  // Those that have been scheduled behind the frame on the link, up to but not at this time and number, are lined up: the link is
+  // busy, so that is all.
+  void line_up_due(NicState::Due before);
   // Lets the first that waits for the group go as soon as its flow's rate allows.
   void serve_group(uint32_t group);
   // Its turn has come, and it has nothing to send.

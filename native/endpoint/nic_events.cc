@@ -16,6 +16,7 @@ void NicEvents::advance(Time now) {
 Time NicEvents::go_through(Time now) {
   Time at = nic().wakes;
   for (; at <= now; at = nic().next_event()) {
+    if (!nic().due.empty()) sender_.flows().line_up_due({at, at < now ? kAll : kFrame});
     nic().now = std::max(nic().now, at);
     handle_due(at);
   }
@@ -38,6 +39,7 @@ void NicEvents::handle_due(Time at) {
 
 void NicEvents::wake(Time at) {
   if (nic().wakes != at) return;
+  sender_.flows().line_up_due({at, kAll});
   const Time next = go_through(at);
   nic().wakes = kNever;
   schedule_itself(next);

@@ -15,8 +15,12 @@ class NicEvents {
   Sender& sender() { return sender_; }
   const Sender& sender() const { return sender_; }
 
-  // Time has come to `now`, with all that was due by then.
-  void begin(Time now) {
+  // Time has come to `now`, with all that was due by then; of the queue pairs that are due behind the frame on the link at `now`
+  // itself, with those whose number is below `behind`. Frames come before all of them.
+  static constexpr uint32_t kFrame = 0;
+  static constexpr uint32_t kAll = NicState::kNone;
+  void begin(Time now, uint32_t behind = kFrame) {
+    if (!nic().due.empty()) sender_.flows().line_up_due({now, behind});
     if (nic().wakes <= now) go_through(now);
     nic().now = std::max(nic().now, now);
     nic().egress.look(nic().now);

@@ -1,5 +1,6 @@
 #include "endpoint/nic_state.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "base/native_error.h"
@@ -45,8 +46,8 @@ Time NicState::next_event() const {
   const bool turn = notifications.next_cnp() <= now;
   const auto cnps = static_cast<uint8_t>(notifications.owed() && turn ? 1u << parameters.cnp_priority : 0u);
   const Time next_cnp = notifications.owed() && !turn ? notifications.next_cnp() : kNever;
-  return earliest(egress.next_deadline(cnps), retry_at, receive_buffer.next_deadline(), notifications.next_deadline(), next_cnp,
-                  storm_at);
+  return earliest(egress.next_deadline(cnps), due.empty() ? kNever : egress.busy_until(), retry_at,
+                  receive_buffer.next_deadline(), notifications.next_deadline(), next_cnp, storm_at);
 }
 
 void NicState::schedule_timer(uint32_t index, Time at) {
@@ -61,6 +62,14 @@ void NicState::schedule_flow(uint32_t number, Time at) {
   if (wakes == at) return;
   wakes = at;
   driver.wake(number, at);
+}
+
+void NicState::schedule_behind_frame(uint32_t index, Time at) {
+  Time& wakes = flow(index).wakes;
+  if (wakes == at) return;
+  wakes = at;
+  const Due own{at, index};
+  due.insert(std::ranges::upper_bound(due, own), own);
 }
 
 const std::vector<uint32_t>* NicState::members(const uint8_t* frame, const PacketMeta& meta) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -59,6 +60,9 @@ struct NicState {
   uint32_t timer(uint32_t index) const { return first_timer + index; }
   // Replaces the time for which the flow was scheduled before; kNever: not at all.
   void schedule_flow(uint32_t number, Time at);
+  // The same for a queue pair's flow that may send at `at`, which is within the frame on the link. Until that is over it could do
+  // no more than join a list: nobody comes for it, and NicEvents has it join in time.
+  void schedule_behind_frame(uint32_t index, Time at);
   // A timer that ends earlier than it must is looked at again then: most are put off before they end.
   void schedule_timer(uint32_t index, Time at);
   // Must be called whenever a flow may have begun or ceased to be held. True if it has begun.
@@ -104,6 +108,14 @@ struct NicState {
   uint16_t unsealed_l3 = 0;
   PacketId unsealed = kNoPacket;  // the last that was written: its ICRC comes before the next is
   uint32_t active = 0;            // queue pairs that have begun to send, and not ended
+  // Queue pairs whose flows have been scheduled behind the frame on the link, in the order of time and number; some may have been
+  // scheduled anew since.
+  struct Due {
+    Time at;
+    uint32_t index;
+    auto operator<=>(const Due&) const = default;
+  };
+  std::vector<Due> due;
   // Packets that come together share this.
   struct Receiving {
     uint32_t index = kNone;  // the queue pair of the last; kNone: none

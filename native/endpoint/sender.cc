@@ -158,8 +158,7 @@ void Sender::send_data() {
       if (qp.transport != nullptr) flows_.attend_to_pair(index);
       continue;
     }
-    const bool runs = may_run(index);
-    if (runs) send_run(id, index, priority);
+    may_run(index) ? send_run(id, index, priority) : depart(id);
     if (qp.transport->data_bytes() > 0) {
       flows_.wait_for_flow(index);
     } else if (qp.converses()) {
@@ -171,7 +170,7 @@ void Sender::send_data() {
     if (const uint32_t group = nic().flow_table->group_of(index); group != kNone && !nic().flow_table->waits(index))
       flows_.serve_group(group);
     if (qp.converses()) flows_.attend_to_pair(index);
-    return runs ? void() : depart(id);
+    return;
   }
 }
 

@@ -66,7 +66,7 @@ void SoftNic::wake(uint32_t what, Time at) {
   const uint32_t index = of_flow ? what : what - nic().timer(0);
   Time& wanted = of_flow ? nic().flow(index).wakes : nic().pairs[index].timer_wakes;
   if (wanted != at) return;
-  events().begin(at);
+  events().begin(at, of_flow ? index : NicEvents::kAll);
   wanted = kNever;
   if (what < pairs) {
     flows().line_up_pair(index);
@@ -104,7 +104,7 @@ void SoftNic::receive_pause(Time now, uint16_t quanta) {
 }
 
 void SoftNic::end_pauses(Time now) {
-  events().begin(now);
+  events().begin(now, NicEvents::kAll);
   NicPauses(nic()).forget_all();
   events().end();
 }
@@ -128,7 +128,7 @@ void SoftNic::send_for_stack(Time now, PacketId id) {
 }
 
 void SoftNic::post(Time now, uint32_t index, uint32_t word, uint64_t bytes) {
-  events().begin(now);
+  events().begin(now, NicEvents::kAll);
   const bool begins = static_cast<ReliableStream&>(*nic().pairs[index].transport).post(now, word, bytes);
   if (begins) {
     flows().line_up_pair(index);
@@ -141,7 +141,7 @@ void SoftNic::post(Time now, uint32_t index, uint32_t word, uint64_t bytes) {
 void SoftNic::close(Time now, uint32_t index) {
   nic().pairs[index].transport->close();
   if (!nic().pairs[index].parameters.serves()) return;
-  events().begin(now);
+  events().begin(now, NicEvents::kAll);
   flows().attend_to_pair(index);
   events().end();
 }
