@@ -41,7 +41,7 @@ class Schedule {
       const uint64_t entry = entry_of(since - ahead * length_, kind, packet);
       if (ahead > 0 || !under_way_) return file(entry, (window_ + ahead) % kSlots, device);
       own_.push_back(entry);
-      std::push_heap(own_.begin(), own_.end(), After{});
+      std::push_heap(own_.begin(), own_.end(), after);
     } else {
       far_.push_back({{at, kind, packet, device}, ++far_sequence_});
       std::push_heap(far_.begin(), far_.end(), later);
@@ -119,14 +119,9 @@ class Schedule {
   static constexpr size_t kAhead = 8;
   static constexpr int kFractionBits = 26;  // kSlots * kLongest * kLongest is less than 2^26
 
-  uint64_t entry(Time at, uint32_t kind, uint32_t packet) const {
-    return entry_of(static_cast<uint64_t>(at) % length_, kind, packet);
-  }
   Event event_of(uint64_t entry, uint32_t device) const { return weir::event_of(entry, start_, device); }
   // Not a function: its address would be called for each comparison.
-  struct After {
-    bool operator()(uint64_t a, uint64_t b) const { return before(b, a); }
-  };
+  static constexpr auto after = [](uint64_t a, uint64_t b) { return before(b, a); };
 
   struct Far {
     Event event;
@@ -144,10 +139,9 @@ class Schedule {
 
   // Files events that lie in the present window and were far away.
   void file_far(size_t slot) {
-    const Time end = start_of(window_ + 1);
-    while (!far_.empty() && far_.front().event.at < end) {
+    while (!far_.empty() && far_.front().event.at < start_of(window_ + 1)) {
       const Event& event = far_.front().event;
-      file(entry(event.at, event.kind, event.packet), slot, event.device);
+      file(entry_of(static_cast<uint64_t>(event.at) % length_, event.kind, event.packet), slot, event.device);
       std::pop_heap(far_.begin(), far_.end(), later);
       far_.pop_back();
     }
@@ -196,7 +190,7 @@ class Schedule {
       if (stopped) [[unlikely]]
         break;
       if (own) {
-        std::pop_heap(own_.begin(), own_.end(), After{});
+        std::pop_heap(own_.begin(), own_.end(), after);
         own_.pop_back();
       } else {
         if (next + kAhead < count) fetch(event_of(sorted_[next + kAhead], device), 0);
@@ -235,8 +229,7 @@ class Schedule {
     }
   }
 
-  uint32_t devices_;
-  uint32_t words_;
+  uint32_t devices_, words_;
   uint64_t length_;          // length of a window, ns
   uint64_t windows_per_ns_;  // in units of 2^-kFractionBits, rounded up
   uint64_t window_ = 0;      // the present one, counted from time 0
@@ -251,8 +244,7 @@ class Schedule {
   std::vector<Far> far_;                   // events beyond the slots: a heap
   uint64_t far_sequence_ = 0;
   std::array<uint32_t, kLongest> ends_{};
-  std::vector<uint64_t> sorted_;  // events in the present device's inbox
-  std::vector<uint64_t> unsorted_;
+  std::vector<uint64_t> sorted_, unsorted_;  // events in the present device's inbox
 };
 
 }  // namespace weir
