@@ -81,7 +81,7 @@ export function tellNetwork(
     [graphGrid(graphs, kNames[kind]), phaseGrid(graphs), linkLoadGrid(links)]
       .filter(({ rows }) => rows.length > 0)
       .map((grid) => drawGrid(grid, color))
-      .join("\n"),
+      .join("\n\n"),
   );
   return graphs.every(({ time_s }) => time_s !== undefined) ? kExit.ok : kExit.invalid;
 }
