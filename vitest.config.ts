@@ -42,21 +42,23 @@ const groups: NonNullable<TestProjectInlineConfiguration["test"]>[][] = [
       testTimeout: kTestLimitMs,
       hookTimeout: kTestLimitMs,
     },
-    {
-      // Pages in Chromium, which take the CPUs that live tests leave.
-      name: "browser",
-      include: ["test/browser/**/*.test.ts"],
-      globalSetup: "test/browser/setup.ts",
-      maxWorkers: 4,
-      testTimeout: kTestLimitMs,
-      hookTimeout: kTestLimitMs,
-    },
   ],
   [
     {
       name: "labs",
       include: kMeasured,
       fileParallelism: false,
+      testTimeout: kTestLimitMs,
+      hookTimeout: kTestLimitMs,
+    },
+  ],
+  [
+    {
+      // The dashboard's page in Chromium.
+      name: "browser",
+      include: ["test/browser/**/*.test.ts"],
+      globalSetup: "test/browser/setup.ts",
+      maxWorkers: 2,
       testTimeout: kTestLimitMs,
       hookTimeout: kTestLimitMs,
     },
