@@ -1,5 +1,5 @@
 /** Figure 1 of the DCQCN paper from made-up measurements of this host. */
-import { describe, expect, it, vi } from "vitest";
+import { afterAll, describe, expect, it, vi } from "vitest";
 import type { CpuUse } from "../../engine/bench/cpu.js";
 import type { Bench } from "../../engine/experiment.js";
 import { judge } from "../../engine/verdict.js";
@@ -31,8 +31,9 @@ const kSoft: Measured = {
 };
 
 const { measured } = vi.hoisted(() => ({ measured: { next: undefined as Measured | undefined } }));
-// Files that ran before in this process may have loaded what imports it.
+// Files that ran before in this process may have loaded what imports it, and those that come after it are to have the true one.
 vi.hoisted(() => vi.resetModules());
+afterAll(() => void vi.resetModules());
 vi.mock("../message_sizes_wire.js", async (original) => ({
   ...(await original<object>()),
   measureOnWire: async () => measured.next,

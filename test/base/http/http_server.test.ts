@@ -2,13 +2,14 @@
 import { EventEmitter, once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { connect, type Socket } from "node:net";
-import { expect, it, onTestFinished, vi } from "vitest";
+import { afterAll, expect, it, onTestFinished, vi } from "vitest";
 import { Connections } from "../../../src/base/http/connections.js";
 import { HttpServer, listen } from "../../../src/base/http/http_server.js";
 import { eventually } from "../../patience.js";
 
-// Files that ran before in this process may have loaded what imports it.
+// Files that ran before in this process may have loaded what imports it, and those that come after it are to have the true one.
 vi.hoisted(() => vi.resetModules());
+afterAll(() => void vi.resetModules());
 vi.mock("node:http", async (original) => {
   const http = await original<typeof import("node:http")>();
   return { ...http, createServer: vi.fn(http.createServer) };

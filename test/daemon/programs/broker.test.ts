@@ -13,7 +13,7 @@ import {
 import { connect, type Socket } from "node:net";
 import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, it, onTestFinished, vi } from "vitest";
+import { afterAll, expect, it, onTestFinished, vi } from "vitest";
 import { ProgramBroker } from "../../../src/daemon/programs/broker.js";
 import { Shares } from "../../../src/daemon/programs/shares.js";
 import type { DevicePort } from "../../../src/device/device.js";
@@ -24,8 +24,9 @@ import { gidOfAddress } from "../../../src/wire/address.js";
 import { kIdleDevice } from "../../fixtures/program_device.js";
 import { eventually } from "../../patience.js";
 
-// Files that ran before in this process may have loaded what imports it.
+// Files that ran before in this process may have loaded what imports it, and those that come after it are to have the true one.
 vi.hoisted(() => vi.resetModules());
+afterAll(() => void vi.resetModules());
 vi.mock("node:fs", async (original) => {
   const real = await original<typeof import("node:fs")>();
   return { ...real, renameSync: vi.fn(real.renameSync) };
