@@ -2,7 +2,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { InvalidArgumentError, Option } from "commander";
 import { WeirError } from "../base/error.js";
-import { type ControlledDevice, findDevices } from "../device/running.js";
+import { NoAnswer } from "../device/control_client.js";
+import { type ControlledDevice, type DeviceChoice, findDevices } from "../device/running.js";
 import { controlDirectory } from "../host/control_directory.js";
 import { drawGrid } from "../result/report/table.js";
 import { movesCursor, wantsColor } from "../result/report/terminal.js";
@@ -62,7 +63,7 @@ async function run(context: CliContext, name: string | undefined, options: TopOp
   const live = movesCursor(stdout) && stdin.isTTY === true && !options.json && options.count === undefined;
   if (name !== undefined || options.socket !== undefined || !live) await findDevices(choice);
   else controlDirectory();
-  const poll = new Poll(() => nowRunning(choice));
+  const poll = new Poll(() => nowRunning(choice, live));
   return untilSignal(context, async (signal) => {
     if (!live) return snapshots(context, poll, options, signal);
     const choices = new Choices(options, options.interval);
@@ -74,15 +75,12 @@ async function run(context: CliContext, name: string | undefined, options: TopOp
   });
 }
 
-/** Looks for all that runs now, since devices that have ended may come again. */
-async function nowRunning(choice: {
-  name?: string | undefined;
-  socket?: string | undefined;
-}): Promise<ControlledDevice[]> {
+/** Looks for all that runs now, since devices that have ended may come again, and those that say nothing may answer later. */
+async function nowRunning(choice: DeviceChoice, goesOn: boolean): Promise<ControlledDevice[]> {
   try {
     return await findDevices(choice);
   } catch (error) {
-    if (error instanceof WeirError) return [];
+    if (error instanceof WeirError && (goesOn || !(error instanceof NoAnswer))) return [];
     throw error;
   }
 }

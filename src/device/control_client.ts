@@ -12,12 +12,22 @@ const controlAnswer = z.union([
 ]);
 export type ControlAnswer = z.output<typeof controlAnswer>;
 
-const kTimeoutMs = 5000;
+/** A daemon answers within milliseconds; on a machine with far more to do than CPUs, within seconds. */
+const kTimeoutMs = 15_000;
 /** Time after its file was made in which a socket may be one that its process is about to listen at. */
 const kStartingMs = 10_000;
 
 /** Suffix of a lab's socket behind the lab's name; a daemon's is `.sock`. */
 export const kLabSuffix = ".lab.sock";
+
+/** Error of a daemon or lab that is there and says nothing. */
+export class NoAnswer extends WeirError {
+  constructor(who: string) {
+    super(`${who} did not answer within ${kTimeoutMs / 1000} s`, {
+      hint: "its process is stopped, or the machine has much to do",
+    });
+  }
+}
 
 /** Returns whether anybody listens at a socket. @param onRefused Is given the reason if not: ECONNREFUSED where a process has left it. */
 export async function probe(path: string, onRefused: (code: string) => void = () => {}): Promise<boolean> {
@@ -124,7 +134,7 @@ function exchange(socket: Socket, request: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const pieces: Buffer[] = [];
     const slow = setTimeout(() => {
-      socket.destroy(new WeirError(`the daemon did not answer within ${kTimeoutMs / 1000} s`));
+      socket.destroy(new NoAnswer("the daemon"));
     }, kTimeoutMs);
     const gone = (error?: unknown) => {
       settle();

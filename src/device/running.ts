@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { WeirError } from "../base/error.js";
 import { controlDirectory } from "../host/control_directory.js";
 import { knownHost } from "../scenario/host_names.js";
-import { ask, controlSockets, kLabSuffix } from "./control_client.js";
+import { ask, controlSockets, kLabSuffix, NoAnswer } from "./control_client.js";
 import type { ControlRequests, Status } from "./protocol.js";
 
 export interface ControlledDevice {
@@ -12,7 +12,7 @@ export interface ControlledDevice {
   /** Kind of the device; undefined: it has not told. */
   kind: Status["kind"] | undefined;
   socket: string;
-  /** Name of the device in a lab, or in a daemon with several. */
+  /** Name of the device in a lab, or in a daemon with several. A lab without is one that does not tell which it has. */
   device: string | undefined;
   /** The lab, or the daemon with several, that it belongs to. */
   owner: string | undefined;
@@ -53,9 +53,13 @@ async function devicesAt(socket: string): Promise<ControlledDevice[]> {
   const lab = file.slice(0, -kLabSuffix.length);
   const devices = await ask(socket, "lab").then(
     (report) => report.devices,
-    // A lab that does not answer is being built, or taken down.
-    () => [],
+    (error) => {
+      if (error instanceof NoAnswer) return undefined;
+      // A lab that refuses is being built, or taken down.
+      return [];
+    },
   );
+  if (devices === undefined) return [{ name: lab, kind: undefined, socket, device: undefined, owner: lab }];
   return devices.map(({ name, kind }) => ({ name: `${lab}.${name}`, kind, socket, device: name, owner: lab }));
 }
 
@@ -67,7 +71,7 @@ function devicesOf({ name, kind, devices }: Status, socket: string): ControlledD
 
 /**
  * Finds the devices of `choice`: one device, all of a lab, or all that run.
- * @throws WeirError when there is none, NotRunning when nothing has the name.
+ * @throws WeirError when there is none, NotRunning when nothing has the name, NoAnswer when the lab that it may be in says nothing.
  */
 export async function findDevices(
   { name, socket }: DeviceChoice,
@@ -76,6 +80,9 @@ export async function findDevices(
   if (socket !== undefined) return atSocket(socket, name);
   const folder = directory();
   const running = await runningDevices(folder);
+  const silent = running.find(({ owner, device }) => owner !== undefined && device === undefined);
+  if (silent !== undefined && (name === undefined || name === silent.name || name.startsWith(`${silent.name}.`)))
+    throw new NoAnswer(`the lab ${silent.name}`);
   if (name === undefined) {
     if (running.length > 0) return running;
     throw new WeirError("no daemon or lab is running", {

@@ -47,6 +47,32 @@ async function talk(path: string, text: string, lines: number): Promise<unknown[
     .map((line) => JSON.parse(line) as unknown);
 }
 
+describe("who says nothing", () => {
+  it("is told of as that, and not as one that does not run", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const directory = folder();
+    const silent = createServer().listen(join(directory, "x.lab.sock"));
+    onTestFinished(() => void silent.close());
+    await once(silent, "listening");
+    const failure = async (name?: string) => {
+      let told: unknown;
+      const asked = findDevices({ name }, () => directory).catch((error: unknown) => {
+        told = error;
+      });
+      for (; told === undefined; await new Promise((resolve) => setImmediate(resolve))) vi.advanceTimersByTime(1_000);
+      await asked;
+      return told;
+    };
+    const said = {
+      message: "the lab x did not answer within 15 s",
+      hint: "its process is stopped, or the machine has much to do",
+    };
+    for (const name of ["x", "x.h1", undefined]) expect(await failure(name)).toMatchObject(said);
+    expect(await failure("y")).toMatchObject({ message: "no daemon or lab called y is running", hint: "running: x" });
+  });
+});
+
 describe("the server", () => {
   it("makes a socket that only its owner may open, and removes it", async () => {
     const path = join(folder(), "new/sw0.sock");

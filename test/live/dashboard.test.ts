@@ -203,7 +203,7 @@ describeLive("weir lab run --dashboard", () => {
   });
 
   it("keeps planned changes of rates when parameters are changed beside them", async () => {
-    const planned = ["--duration", "400ms", "--set", "changes=[{at: 60ms, switch: sw, port: r, rate: 10Gbps}]"];
+    const planned = ["--duration", "10s", "--set", "changes=[{at: 60ms, switch: sw, port: r, rate: 10Gbps}]"];
     const { page, child, finished, nothingLeft } = await lab(planned);
     const sent = () => page.frames.at(-1)?.links.at(-1)?.backward_bps ?? Number.POSITIVE_INFINITY;
     await eventually(() => expect(page.frames.length).toBeGreaterThan(2));
