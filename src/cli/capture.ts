@@ -13,7 +13,7 @@ import { StatusLine } from "../result/report/status_line.js";
 import { movesCursor } from "../result/report/terminal.js";
 import { type AddVerb, type CliContext, collect, kExit, UsageError } from "./context.js";
 import { sizeOption, timeOption } from "./quantity.js";
-import { socketOption } from "./show.js";
+import { socketOption } from "./socket_option.js";
 import { StopSignals } from "./stop_signals.js";
 
 interface CaptureOptions {

@@ -3,7 +3,7 @@ import { Argument } from "commander";
 import { WeirError } from "../base/error.js";
 import { askDevice, findDevices } from "../device/running.js";
 import type { AddVerb } from "./context.js";
-import { socketOption } from "./show.js";
+import { socketOption } from "./socket_option.js";
 
 export const addClear: AddVerb = (parent, context) => {
   parent

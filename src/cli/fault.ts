@@ -10,7 +10,7 @@ import { kFaultKinds } from "../scenario/fault_kinds.js";
 import { kFaultStatuses, kNakCodes, kTrimDscp } from "../scenario/fault_schema.js";
 import { type AddVerb, type CliContext, collect, kExit, print, UsageError } from "./context.js";
 import { prioritiesOption } from "./priorities.js";
-import { socketOption } from "./show.js";
+import { socketOption } from "./socket_option.js";
 
 interface FaultOptions {
   socket?: string;

@@ -9,7 +9,7 @@ import { enterHost, hostEnvironment } from "../clocks/standing/enter.js";
 import { signalEntered, throughEntrance } from "../clocks/standing/entrance.js";
 import { chooseHost, chooseLab, standingLabs, takeDown } from "../clocks/standing/labs.js";
 import { kLogFile, labAround } from "../clocks/standing/place.js";
-import { forPeople } from "../daemon/log.js";
+import { forPeople } from "../daemon/log_line.js";
 import type { StandingReport } from "../device/protocol.js";
 import { controlDirectory } from "../host/control_directory.js";
 import { duration, printable } from "../result/report/format.js";

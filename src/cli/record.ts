@@ -10,7 +10,7 @@ import type { MessageGraph } from "../scenario/graphs/graph.js";
 import { readRecordedGraph } from "../scenario/graphs/recorded.js";
 import { type AddVerb, asUsage, type CliContext, kExit, UsageError, warn } from "./context.js";
 import { chosenNics, folderOf, onNics, requireProgram } from "./run.js";
-import { socketOption } from "./show.js";
+import { socketOption } from "./socket_option.js";
 
 interface Choice {
   output: string;

@@ -9,7 +9,7 @@ import { deafness, programFile } from "../daemon/programs/executable.js";
 import { prepareLaunch } from "../daemon/programs/launch.js";
 import { type AddVerb, type CliContext, collect, kExit, UsageError } from "./context.js";
 import { type InterfaceOptions, startNic } from "./run_interface.js";
-import { socketOption } from "./show.js";
+import { socketOption } from "./socket_option.js";
 
 interface RunOptions extends Partial<InterfaceOptions> {
   nic?: string[];

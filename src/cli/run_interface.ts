@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { basename, dirname } from "node:path";
 import { createInterface } from "node:readline";
 import { WeirError } from "../base/error.js";
-import { forPeople } from "../daemon/log.js";
+import { forPeople } from "../daemon/log_line.js";
 import { harmless } from "../result/report/terminal.js";
 import type { CliContext } from "./context.js";
 

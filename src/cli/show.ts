@@ -1,6 +1,5 @@
 /** `weir show`: tables of running daemons and labs, in Weir's own form and in those of tools that people know. */
 import type { Command } from "commander";
-import { Option } from "commander";
 import { WeirError } from "../base/error.js";
 import { nearest } from "../base/nearest.js";
 import { askDevice, type ControlledDevice, findDevices, NotRunning } from "../device/running.js";
@@ -11,6 +10,7 @@ import type { Answers, View } from "../watch/show/view.js";
 import { kViews } from "../watch/show/views.js";
 import { type AddVerb, type CliContext, kExit, UsageError } from "./context.js";
 import { intervalOption, repeat } from "./repeat.js";
+import { socketOption } from "./socket_option.js";
 
 interface ShowOptions {
   json?: boolean;
@@ -19,9 +19,6 @@ interface ShowOptions {
   port?: string;
   socket?: string;
 }
-
-/** Option of every verb that talks to a daemon. */
-export const socketOption = () => new Option("--socket <path>", "control socket of the daemon or lab");
 
 const kExamples = `
 NAME is a daemon, a lab, or a device of a lab (incast-4to1.h1); all that run, unless one is named.

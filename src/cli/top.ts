@@ -15,7 +15,7 @@ import type { Sample } from "../watch/top/sample.js";
 import { scales, summary } from "../watch/top/screen.js";
 import { type AddVerb, type CliContext, kExit } from "./context.js";
 import { intervalOption } from "./repeat.js";
-import { socketOption } from "./show.js";
+import { socketOption } from "./socket_option.js";
 import { untilSignal } from "./stop_signals.js";
 
 interface TopOptions {

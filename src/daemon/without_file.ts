@@ -1,8 +1,8 @@
 /** Daemons without a file: what the command line says in its place. */
 import { isIP, isIPv6 } from "node:net";
 import { WeirError } from "../base/error.js";
-import { kMostNicAddresses } from "../device/file/schema.js";
 import { defaultGateway, ownAddresses } from "../host/interface.js";
+import { kMostNicAddresses } from "../wire/address.js";
 import { parsePrefix } from "../wire/prefix.js";
 import type { DaemonSource, NicAddresses } from "./kinds.js";
 

@@ -1,6 +1,9 @@
 /** IP and Ethernet addresses: as text, as bytes, as the GIDs of RoCEv2. */
 import { isIPv4, isIPv6 } from "node:net";
 
+/** Most addresses of a NIC: as many as its table of GIDs has places for. */
+export const kMostNicAddresses = 16;
+
 const kMappedPrefix = Buffer.from("00000000000000000000ffff", "hex");
 
 /** The 4 or 16 bytes of an IP address. @throws RangeError if `text` is none, or names a zone. */

@@ -3,7 +3,7 @@
  * the first that is free, as on Linux.
  */
 
-import { kMostNicAddresses } from "../../device/file/schema.js";
+import { kMostNicAddresses } from "../../wire/address.js";
 
 /** Length of the table. */
 export const kGids = kMostNicAddresses;

@@ -12,6 +12,7 @@ import {
 import { changeSchema, transportSchema } from "../../scenario/schema.js";
 import { kMostPorts } from "../../scenario/topology_schema.js";
 import { trafficDefaultsSchema } from "../../scenario/traffic_schema.js";
+import { kMostNicAddresses } from "../../wire/address.js";
 import { kPriorityKeys } from "../../wire/priority.js";
 import { faultSchema } from "../fault_request.js";
 import { routerSchema } from "./router.js";
@@ -315,9 +316,6 @@ export const programsSchema = section({
 });
 
 const { dcbx, ...nicDaemonFields } = daemonFields("nic");
-
-/** Most addresses of a NIC: as many as its table of GIDs has places for. */
-export const kMostNicAddresses = 16;
 
 /** Fields that a port of a NIC may have of its own; `interface` and `address` are required. */
 const nicFields = {
