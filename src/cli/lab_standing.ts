@@ -15,7 +15,7 @@ import { controlDirectory } from "../host/control_directory.js";
 import { duration, printable } from "../result/report/format.js";
 import { harmless } from "../result/report/terminal.js";
 import { type CliContext, kExit, print, warn } from "./context.js";
-import { hostTable, scaleText } from "./lab_up.js";
+import { hostTable, scaleText } from "./lab_hosts.js";
 import { execute, requireProgram, warnOfDeaf } from "./run.js";
 import { untilSignal } from "./stop_signals.js";
 

@@ -7,7 +7,6 @@ import type { Command } from "commander";
 import { WeirError } from "../base/error.js";
 import { makeFolder } from "../base/folder.js";
 import { packageVersion } from "../base/package_version.js";
-import { formatRate } from "../base/units.js";
 import { checkForLab } from "../clocks/lab/check.js";
 import { answeringLabs, kLogFile, labFolder, labSocket } from "../clocks/standing/place.js";
 import { programLibraries } from "../daemon/programs/launch.js";
@@ -16,11 +15,11 @@ import type { StandingReport } from "../device/protocol.js";
 import { controlDirectory } from "../host/control_directory.js";
 import { inheritedText } from "../host/rootless.js";
 import { printable } from "../result/report/format.js";
-import { drawGrid } from "../result/report/table.js";
 import { choosePart } from "../scenario/parts.js";
 import { loadScenario } from "../scenario/scenario.js";
 import type { Scenario } from "../scenario/types.js";
 import { asUsage, type CliContext, collect, print, UsageError, warn } from "./context.js";
+import { hostTable, scaleText } from "./lab_hosts.js";
 import { load, readScenario } from "./scenario_file.js";
 import { untilSignal } from "./stop_signals.js";
 import { addTrustOption, askForTrust, type TrustOptions } from "./trust.js";
@@ -48,8 +47,6 @@ Exit status: 0 it is up, 1 it could not be built, 2 a bad file. With --foregroun
 `;
 const kNamePattern = /^[^/\p{C}]{1,100}$/u;
 const kLookMs = 50;
-/** Most hosts of a table. */
-const kMostRows = 32;
 
 export function addUp(lab: Command, context: CliContext, done: (status: number) => void): void {
   addTrustOption(lab.command("up"))
@@ -210,27 +207,4 @@ function describe(lab: StandingReport, color: boolean): string {
   }
   lines.push(`  weir lab down ${/^[\w.-]+$/.test(name) ? name : `'${name}'`}`);
   return lines.join("\n");
-}
-
-/** Says what a rate of the file is here. */
-export function scaleText({ scale, hosts }: StandingReport): string {
-  const fastest = Math.max(0, ...hosts.map(({ rate }) => rate));
-  if (scale === 1 || fastest === 0) return "scale 1: rates and times are those of the file";
-  return `scale ${scale}: ${formatRate(fastest, 4)} of the file are ${formatRate(fastest / scale, 4)} here, and times ${scale} times as long`;
-}
-
-export function hostTable({ hosts, scale }: StandingReport, color: boolean): string {
-  const head = ["host", "address", "IPv6", "switch", "rate here", "MTU", "programs"];
-  const shown = hosts.slice(0, kMostRows);
-  const rows = shown.map((host) => [
-    printable(host.name),
-    host.addresses[0] ?? "",
-    host.addresses[1] ?? "",
-    printable(host.switch),
-    host.rate === 0 ? "unlimited" : formatRate(host.rate / scale, 4),
-    String(host.mtu),
-    host.processes.map(({ pid, command }) => `${printable(command)} ${pid}`).join(", "),
-  ]);
-  const rest = hosts.length > shown.length ? `\n... and ${hosts.length - shown.length} more: weir lab ps --json` : "";
-  return drawGrid({ title: "Hosts", head, names: 4, rows }, color) + rest;
 }

@@ -45,7 +45,8 @@ export async function makeProgram(
     .showHelpAfterError("(weir --help lists verbs and examples)");
   if (asksForVersion(argv)) return program;
   const asked = Object.hasOwn(kVerbs, argv[0] ?? "") ? kVerbs[argv[0] as string] : undefined;
-  for (const verb of asked === undefined ? Object.values(kVerbs) : [asked]) (await verb())(program, context, done);
+  for (const verb of asked === undefined ? Object.values(kVerbs) : [asked])
+    (await verb(argv[1]))(program, context, done);
   if (asked !== undefined) return program;
   const { addCompletion, asksForCompletions, kNothingRuns, namesOfRunning } = await import("./completion.js");
   addCompletion(program, asksForCompletions(argv) ? await namesOfRunning() : kNothingRuns, argv);
@@ -99,11 +100,11 @@ function runHint(argv: readonly string[], error: string): string {
 const kPapers = extname(import.meta.url) === ".ts" ? "../../papers/cli/paper.ts" : "../papers/paper.js";
 
 /**
- * Verbs, in the order of the help. A file is loaded where its verb is asked for: loading the modules of others takes longer than
- * many a verb.
+ * Verbs, in the order of the help, with the word behind them. A file is loaded where its verb is asked for: loading the modules of
+ * others takes longer than many a verb.
  */
-const kVerbs: Readonly<Record<string, () => Promise<AddVerb>>> = {
-  lab: async () => (await import("./lab.js")).addLab,
+const kVerbs: Readonly<Record<string, (next: string | undefined) => Promise<AddVerb>>> = {
+  lab: async (next) => (await import("./lab.js")).labWith(next),
   sim: async () => (await import("./sim.js")).addSim,
   model: async () => (await import("./model.js")).addModel,
   collective: async () => (await import("./collective.js")).addCollective,
