@@ -11,12 +11,12 @@ namespace weir {
 namespace {
 
 // The first NIC of each rank's machine.
-std::vector<uint32_t> machines_of_ranks(const PlacedGraph& graph, size_t hosts) {
+std::vector<uint32_t> machines_of_ranks(PlacedGraph& graph, size_t hosts) {
+  const std::vector<uint32_t> machine_of_nic = checked_machines(std::move(graph.machine_of_nic), hosts);
   std::vector<uint32_t> machines;
   for (const uint32_t nic : graph.nic_of_rank) {
-    require(nic < hosts && (graph.machine_of_nic.empty() || graph.machine_of_nic.size() == hosts), "graph.nic_of_rank",
-            "each rank has a NIC");
-    machines.push_back(graph.machine_of_nic.empty() ? nic : graph.machine_of_nic[nic]);
+    require(nic < hosts, "graph.nic_of_rank", "each rank has a NIC");
+    machines.push_back(machine_of_nic[nic]);
   }
   return machines;
 }

@@ -7,9 +7,6 @@
 
 namespace weir {
 
-namespace {
-
-// For each of so many NICs the first one of its machine, by default itself.
 std::vector<uint32_t> checked_machines(std::vector<uint32_t> machine_of_nic, size_t nics) {
   if (machine_of_nic.empty()) {
     machine_of_nic.resize(nics);
@@ -23,8 +20,6 @@ std::vector<uint32_t> checked_machines(std::vector<uint32_t> machine_of_nic, siz
   require(fits, "graph.machine_of_nic", "there is the first NIC of its machine for each");
   return machine_of_nic;
 }
-
-}  // namespace
 
 GraphTraffic::GraphTraffic(PlacedGraph&& graph, size_t nics)
     : parameters_(graph.parameters),

@@ -53,6 +53,8 @@ void describe(auto& v, Of<PlacedGraph> auto& graph) {
   v("begins", graph.begins, field::any("When each rank begins.", "ns"));
   v("connections", graph.connections, field::any("Of ranks on different machines."));
 }
+// For each of so many NICs the first one of its machine, by default itself. Throws NativeError INVALID_CONFIG for what is none.
+std::vector<uint32_t> checked_machines(std::vector<uint32_t> machine_of_nic, size_t nics);
 
 // NICs as a graph sees them.
 class GraphNics {
