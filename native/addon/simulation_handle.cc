@@ -15,11 +15,6 @@ std::vector<CounterEntry> columns() {
   return out;
 }
 
-template <class Counters>
-void add(SimulationCounters::Table& table, const Counters& counters) {
-  std::ranges::copy_n(counters.words(), Counters::kCount, std::back_inserter(table));
-}
-
 // Moves what fits from the front of `list` to `target`; returns how many.
 template <class T>
 uint32_t drain(std::vector<T>& list, std::span<double> target) {
@@ -43,7 +38,7 @@ Napi::Function SimulationHandle::define(Napi::Env env) {
        method<&SimulationHandle::reconfigure_switch, "reconfigureSwitch(index, config)">(),
        method<&SimulationHandle::reroute, "reroute(index, routes)">(), method<&SimulationHandle::set_link, "setLink(link, up)">(),
        method<&SimulationHandle::faults, "faults()">(), method<&SimulationHandle::operations, "operations()">(),
-       method<&SimulationHandle::close, "close()">()});
+       method<&SimulationHandle::fast_forward, "fastForward()">(), method<&SimulationHandle::close, "close()">()});
 }
 
 SimulationHandle::SimulationHandle(const Napi::CallbackInfo& info) : Wrap(info) {
@@ -64,7 +59,7 @@ SimulationProgress SimulationHandle::progress() {
   const Simulation& s = native();
   const Fabric& fabric = native().fabric();
   const Fabric::Work work = fabric.work();
-  return {.now = fabric.now(),
+  return {.now = s.now(),
           .events = fabric.events(),
           .hops = fabric.hops(),
           .flows_started = s.flows_started(),
@@ -84,42 +79,21 @@ SimulationProgress SimulationHandle::progress() {
 }
 
 SimulationCounters SimulationHandle::counters() {
-  Simulation& s = native();
-  s.settle();
-  SimulationCounters out;
-  Fabric& fabric = s.fabric();
-  size_t ports = 0;
-  for (size_t i = 0; i < fabric.switch_count(); ++i) ports += fabric.switch_at(i).port_count();
-  const size_t nics = fabric.nic_count();
-  out.switch_ports.reserve(ports * SwitchPortCounters::kCount);
-  out.switch_priorities.reserve(ports * kPriorities * SwitchPriorityCounters::kCount);
-  out.nics.reserve(nics * NicCounters::kCount);
-  out.nic_priorities.reserve(nics * kPriorities * NicPriorityCounters::kCount);
-  out.transports.reserve(nics * TransportCounters::kCount);
-  out.senders.reserve(s.config().flows.size() * QpCounters::kCount);
-  out.receivers.reserve(s.config().flows.size() * QpCounters::kCount);
-  out.links.reserve(2 * fabric.link_count() * LinkCounters::kCount);
-  for (size_t i = 0; i < fabric.switch_count(); ++i) {
-    SoftSwitch& device = fabric.switch_at(i);
-    for (uint16_t port = 0; port < device.port_count(); ++port) {
-      add(out.switch_ports, device.counters(port));
-      for (int p = 0; p < kPriorities; ++p) add(out.switch_priorities, device.counters(port, p));
-    }
-  }
-  for (size_t i = 0; i < fabric.nic_count(); ++i) {
-    SoftNic& device = fabric.nic_at(i);
-    add(out.nics, device.counters());
-    for (int p = 0; p < kPriorities; ++p) add(out.nic_priorities, device.counters(p));
-    add(out.transports, device.transport_counters());
-  }
-  for (uint32_t flow = 0; flow < s.config().flows.size(); ++flow) {
-    add(out.senders, s.counters(s.sender(flow)));
-    add(out.receivers, s.counters(s.receiver(flow)));
-  }
-  for (size_t link = 0; link < fabric.link_count(); ++link) {
-    for (size_t side = 0; side < 2; ++side) add(out.links, fabric.link_counters(link, side));
-  }
-  return out;
+  const CounterTables all = native().all_counters();
+  const auto rows = [](const CounterTable& table) { return SimulationCounters::Table(table.words.begin(), table.words.end()); };
+  return {.switch_ports = rows(all.switch_ports),
+          .switch_priorities = rows(all.switch_priorities),
+          .nics = rows(all.nics),
+          .nic_priorities = rows(all.nic_priorities),
+          .transports = rows(all.transports),
+          .senders = rows(all.senders),
+          .receivers = rows(all.receivers),
+          .links = rows(all.links)};
+}
+
+std::optional<FastForwardReport> SimulationHandle::fast_forward() {
+  const FastForward* forward = native().forward();
+  return forward == nullptr ? std::nullopt : std::optional(forward->report());
 }
 
 uint32_t SimulationHandle::drain_records(std::span<double> target) { return drain(native().records(), target); }

@@ -4,6 +4,7 @@
 #include <napi.h>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "addon/inspect.h"
@@ -103,6 +104,7 @@ class SimulationHandle : public Wrap<SimulationHandle> {
   void set_link(uint32_t link, bool up);
   std::vector<FaultState> faults();
   OperationTimes operations();
+  std::optional<FastForwardReport> fast_forward();
   void close();
 
   std::unique_ptr<Simulation> simulation_;

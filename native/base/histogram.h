@@ -21,6 +21,19 @@ class Histogram {
     if (value > max_) max_ = value;
   }
   void reset() { *this = Histogram{}; }
+  // Adds, so many times, what a histogram has come to since it was `before`.
+  void add(const Histogram& now, const Histogram& before, uint64_t times) {
+    for (int i = 0; i < kBuckets; ++i) counts_[i] += times * (now.counts_[i] - before.counts_[i]);
+    total_ += times * (now.total_ - before.total_);
+    weighted_sum_ += static_cast<double>(times) * (now.weighted_sum_ - before.weighted_sum_);
+  }
+
+  // Takes away what another one has. Counts wrap where that is more; a difference from another such one is right again.
+  void subtract(const Histogram& other) {
+    for (int i = 0; i < kBuckets; ++i) counts_[i] -= other.counts_[i];
+    total_ -= other.total_;
+    weighted_sum_ -= other.weighted_sum_;
+  }
 
   uint64_t total() const { return total_; }
   uint64_t max() const { return max_; }

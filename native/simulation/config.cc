@@ -58,6 +58,10 @@ void check(const SimulationConfig& config) {
     require(queue.device < switches && exists({queue.device, queue.port}), "simulation.sampled_queues",
             "they are queues that exist");
   }
+  if (config.fast_forward) {
+    const std::vector<Time>& due = config.fast_forward->due;
+    require(!due.empty() && std::ranges::is_sorted(due), "simulation.fast_forward.due", "times ascend, and the last is the end");
+  }
   const auto is_flow = [&](uint32_t flow) { return flow < config.flows.size(); };
   require(std::ranges::all_of(config.sampled_flows, is_flow), "simulation.sampled_flows", "they are flows that exist");
 }

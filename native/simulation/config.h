@@ -114,6 +114,19 @@ void describe(auto& v, Of<SampledQueue> auto& queue) {
   v("priority", queue.priority, field::priority("Of the port."));
 }
 
+// How long flows are forwarded while the network is in a steady state (simulation/fast_forward.h).
+struct FastForwardParameters {
+  double bound = 0;
+  std::vector<Time> due;
+};
+void describe(auto& v, Of<FastForwardParameters> auto& p) {
+  v.type("NativeFastForward", "How long flows are forwarded while the network is in a steady state.");
+  v("bound", p.bound, field::above(field::within(0, 1, "Part by which a stretch may differ from what was foretold.")));
+  v("due", p.due,
+    field::any("When something happens to the network from outside, ascending, ns; and last the end of the run, at which nothing "
+               "does."));
+}
+
 inline constexpr uint32_t kMostThreads = 128;
 
 struct SimulationConfig : NetworkTraffic {
@@ -131,6 +144,7 @@ struct SimulationConfig : NetworkTraffic {
   std::vector<LinkEnd> taps;
   uint32_t threads = 1;
   bool fewer_threads = false;
+  std::optional<FastForwardParameters> fast_forward;
 };
 void describe(auto& v, Of<SimulationConfig> auto& config) {
   v.type("SimulationConfig", "A network and its traffic.");
@@ -150,6 +164,7 @@ void describe(auto& v, Of<SimulationConfig> auto& config) {
   v("threads", config.threads,
     field::within(1, kMostThreads, "That carry it out, no more than devices; what comes of it is the same."));
   v("fewer_threads", config.fewer_threads, field::any("Not so many where the network is too small to gain by them."));
+  v("fast_forward", config.fast_forward, field::optional(field::any("Absent: everything is simulated, packet by packet.")));
 }
 
 // Throws NativeError INVALID_CONFIG for what cannot be simulated: values out of their ranges, and numbers of what there is not.

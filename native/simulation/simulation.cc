@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 
 #include "base/huge_pages.h"
 #include "endpoint/samples.h"
+#include "simulation/under_way.h"
 #include "switching/samples.h"
-#include "wire/bytes.h"
-#include "wire/ip.h"
 
 namespace weir {
 
@@ -79,6 +77,7 @@ Simulation::Simulation(SimulationConfig config, Sharing sharing)
       layout_(config_, config_.nics.size()),
       graph_(config_.graph ? std::make_unique<Graph>(config_) : nullptr),
       fabric_(config_, queue_pairs(), divided(std::move(sharing)), graph_.get()),
+      forward_(config_.fast_forward ? std::make_unique<FastForward>(config_, fabric_, layout_) : nullptr),
       next_sample_(config_.sample_interval > 0 ? 0 : kNever),
       reset_at_(config_.reset_after),
       heard_(fabric_.partition_count()) {
@@ -119,16 +118,15 @@ bool Simulation::run(Time until, uint64_t events) {
   const uint64_t limit = fabric_.events() + events;
   for (;;) {
     const Time boundary = std::min({next_sample_, reset_at_, until});
-    const bool reached = fabric_.run(boundary, limit);
-    gather();
-    if (!reached) return false;
+    if (!advance(boundary, limit)) return false;
     if (boundary == next_sample_) {
       sample();
       next_sample_ += config_.sample_interval;
     }
     if (boundary == reset_at_) {
+      if (forward_ != nullptr) forward_->distributions_restart();
       for (size_t i = 0; i < fabric_.switch_count(); ++i) {
-        fabric_.switch_at(i).advance(boundary);
+        fabric_.switch_at(i).advance(fabric_.now());
         fabric_.switch_at(i).statistics().reset_distributions();
       }
       reset_at_ = kNever;
@@ -137,10 +135,29 @@ bool Simulation::run(Time until, uint64_t events) {
   }
 }
 
+bool Simulation::advance(Time to, uint64_t limit) {
+  for (;;) {
+    Time stop = to;
+    if (forward_ != nullptr) {
+      if (forward_->skipping()) forward_->skip(to);
+      if (forward_->skipping()) return true;
+      stop = std::min(forward_->inside(to), forward_->next_look());
+    }
+    const bool reached = fabric_.run(stop, limit);
+    gather();
+    if (!reached || forward_ == nullptr) return reached;
+    if (stop == forward_->next_look()) forward_->look();
+    if (stop == forward_->inside(to)) return true;
+  }
+}
+
 // Devices live through a window of time one after another: what ends in it is not in the order of time.
 void Simulation::gather() {
   for (Heard& heard : heard_) {
-    finished_.insert(finished_.end(), heard.finished.begin(), heard.finished.end());
+    for (Finished& one : heard.finished) {
+      if (forward_ != nullptr) one = {one.flow, one.number, one.bytes, forward_->outside(one.start), forward_->outside(one.end)};
+      finished_.push_back(one);
+    }
     heard.finished.clear();
   }
   std::ranges::sort(finished_, {}, [](const Finished& one) { return std::tie(one.end, one.flow, one.number); });
@@ -161,35 +178,12 @@ uint64_t Simulation::flows_failed() const {
 }
 
 uint64_t Simulation::flows_started() const {
-  return static_cast<uint64_t>(std::ranges::upper_bound(starts_, fabric_.now()) - starts_.begin());
+  return static_cast<uint64_t>(std::ranges::upper_bound(starts_, now()) - starts_.begin());
 }
 
 const QpCounters& Simulation::counters(Place place) { return fabric_.nic_at(place.nic).queue_pairs()[place.index].counters; }
 
-std::vector<uint32_t> Simulation::under_way() const {
-  std::vector<uint32_t> packets(config_.flows.size());
-  // Packets on their way between routers have the address of the next one.
-  std::unordered_map<uint32_t, uint32_t> nic_of_ip;
-  for (uint32_t i = 0; i < config_.nics.size(); ++i) {
-    if (config_.nics[i].gateway_mac != 0) nic_of_ip.emplace(load_be32(config_.nics[i].ip), i);
-  }
-  fabric_.each_packet([&](const Packet& packet, const uint8_t* headers) {
-    if (packet.meta.kind != FrameKind::roce) return;
-    uint64_t nic = packet.meta.destination_mac - config_.nics[0].parameters.mac;
-    if (!nic_of_ip.empty()) {
-      const auto found = nic_of_ip.find(load_be32(headers + packet.meta.l3_offset + ip_source_offset(4) + ip_address_length(4)));
-      if (found != nic_of_ip.end()) nic = found->second;
-    }
-    if (nic >= config_.nics.size()) return;
-    const uint32_t index = packet.meta.destination_qp - kFirstStreamQpn;
-    const std::vector<uint32_t>& flows = layout_.flows_of(static_cast<uint32_t>(nic));
-    // Packets to a sender are acknowledgements.
-    if (index < flows.size() && receiver(flows[index]).nic == nic && receiver(flows[index]).index == index) {
-      ++packets[flows[index]];
-    }
-  });
-  return packets;
-}
+std::vector<uint32_t> Simulation::under_way() const { return packets_under_way(fabric_, config_, layout_); }
 
 std::vector<Simulation::QueueLengths> Simulation::queue_lengths() {
   std::vector<QueueLengths> kept;
@@ -207,15 +201,32 @@ std::vector<Simulation::QueueLengths> Simulation::queue_lengths() {
   return kept;
 }
 
-void Simulation::settle() {
-  for (size_t i = 0; i < fabric_.switch_count(); ++i) {
-    fabric_.switch_at(i).advance(fabric_.now());
-    fabric_.switch_at(i).statistics().settle_counters();
-  }
-  for (size_t i = 0; i < fabric_.nic_count(); ++i) fabric_.nic_at(i).observation().settle_counters();
+void Simulation::settle() { settle_counters(fabric_); }
+
+CounterTables Simulation::all_counters() {
+  settle();
+  CounterTables counters = count(fabric_, layout_, config_.flows.size());
+  if (forward_ != nullptr) forward_->add_to(counters);
+  return counters;
 }
 
+// Counters of row `row` of a table, with what was skipped.
+template <class Counters>
+Counters Simulation::with_skipped(Counters counters, CounterTable CounterTables::*table, size_t row) const {
+  if (forward_ != nullptr) forward_->add_to(counters, table, row);
+  return counters;
+}
+
+// Rows of ports and priorities before those of a switch.
+size_t Simulation::first_group(size_t device) const {
+  size_t groups = 0;
+  for (size_t i = 0; i < device; ++i) groups += config_.switches[i].parameters.ports.size() * kPriorities;
+  return groups;
+}
+
+// Where time inside stands, states are those at which it does, and counters go on.
 void Simulation::sample() {
+  const size_t first = records_.size();
   const Time at = fabric_.now();
   for (const uint32_t flow : config_.sampled_flows) {
     const auto from = sender(flow);
@@ -223,22 +234,29 @@ void Simulation::sample() {
         fabric_.nic_at(from.nic).observation().controls(fabric_.nic_at(from.nic).queue_pairs()[from.index].parameters);
     const auto end = controls ? from : receiver(flow);
     records_.push_back(sample_sender(fabric_.nic_at(end.nic), end.index, at, 0, flow));
-    records_.push_back(sample_receiver(counters(receiver(flow)), at, 0, flow));
+    const QpCounters received = with_skipped(counters(receiver(flow)), &CounterTables::receivers, flow);
+    records_.push_back(sample_receiver(received, at, 0, flow));
   }
-  for (const SampledQueue& queue : config_.sampled_queues) {
-    const auto number = static_cast<uint16_t>(queue.device);
-    records_.push_back(sample_queue(fabric_.switch_at(queue.device), at, number, queue.port, queue.priority));
+  for (const auto& [index, port, priority] : config_.sampled_queues) {
+    SoftSwitch& device = fabric_.switch_at(index);
+    const size_t group = first_group(index) + place_of(port, priority);
+    const auto counters = with_skipped(device.counters(port, priority), &CounterTables::switch_priorities, group);
+    records_.push_back(sample_queue(device, counters, at, static_cast<uint16_t>(index), port, priority));
   }
   size_t group = 0;
   for (uint16_t i = 0; i < fabric_.switch_count(); ++i) {
     SoftSwitch& device = fabric_.switch_at(i);
     for (uint16_t port = 0; port < device.port_count(); ++port) {
       for (int p = 0; p < kPriorities; ++p, ++group) {
-        const uint64_t sent = device.counters(port, p).pfc_tx_packets;
-        if (std::exchange(pauses_[group], sent) != sent) records_.push_back(sample_pause(device, at, i, port, p));
+        const SwitchPriorityCounters& counted = device.counters(port, p);
+        if (forward_ == nullptr && pauses_[group] == counted.pfc_tx_packets) continue;
+        const auto counters = with_skipped(counted, &CounterTables::switch_priorities, group);
+        const uint64_t sent = counters.pfc_tx_packets;
+        if (std::exchange(pauses_[group], sent) != sent) records_.push_back(sample_pause(device, counters, at, i, port, p));
       }
     }
   }
+  for (size_t i = first; i < records_.size(); ++i) records_[i].time = now();
 }
 
 }  // namespace weir

@@ -12,7 +12,9 @@
 #include "endpoint/network_traffic.h"
 #include "graph/graph_traffic.h"
 #include "simulation/config.h"
+#include "simulation/counter_tables.h"
 #include "simulation/fabric.h"
+#include "simulation/fast_forward.h"
 
 namespace weir {
 
@@ -27,6 +29,9 @@ class Simulation {
   // does not change it.
   bool run(Time until, uint64_t events);
 
+  // Everything up to then has happened, or was skipped. With fast-forward that is more than Fabric::now(): what devices say of
+  // times is in time inside, see simulation/fast_forward.h.
+  Time now() const { return forward_ == nullptr ? fabric_.now() : forward_->now(); }
   const SimulationConfig& config() const { return config_; }
   Fabric& fabric() { return fabric_; }
   uint64_t flows_started() const;
@@ -36,7 +41,12 @@ class Simulation {
   using Place = FlowLayout::Place;
   Place sender(uint32_t flow) const { return layout_.sender(flow); }
   Place receiver(uint32_t flow) const { return layout_.receiver(flow); }
+  // As devices count, without what was skipped.
   const QpCounters& counters(Place place);
+  // All counters up to now, with what was skipped.
+  CounterTables all_counters();
+  // Null: without fast-forward.
+  const FastForward* forward() const { return forward_.get(); }
   // Data packets of each flow that are in a queue or on a link.
   std::vector<uint32_t> under_way() const;
   // Lengths of the queues whose distributions are kept and that have held anything since reset_after, by switch, port and
@@ -75,9 +85,13 @@ class Simulation {
   };
 
   Sharing divided(Sharing sharing);
+  bool advance(Time to, uint64_t limit);
   void gather();
   std::vector<std::vector<QueuePairParameters>> queue_pairs();
+  size_t first_group(size_t device) const;
   void sample();
+  template <class Counters>
+  Counters with_skipped(Counters counters, CounterTable CounterTables::*table, size_t row) const;
 
   SimulationConfig config_;
   FlowLayout layout_;
@@ -85,6 +99,7 @@ class Simulation {
   std::vector<std::unique_ptr<Listener>> listeners_;  // listeners by NIC
   std::unique_ptr<Graph> graph_;
   Fabric fabric_;
+  std::unique_ptr<FastForward> forward_;
   Time next_sample_;
   Time reset_at_;
   std::vector<Heard> heard_;      // news by partition

@@ -15,6 +15,12 @@ const Histogram& QueueStatistics::distribution(uint16_t port, int priority) {
   return *queue.distribution;
 }
 
+void QueueStatistics::repeat_distribution(uint16_t port, int priority, Histogram& before, uint64_t times) {
+  const Histogram now = distribution(port, priority), began = before;
+  state_.ports[port].egress.queue(priority).distribution->add(now, began, times);
+  before.add(now, began, times);
+}
+
 int64_t QueueStatistics::take_peak(uint16_t port, int priority) {
   return std::exchange(state_.ports[port].egress.queue(priority).peak, state_.buffer.egress_bytes(port, priority));
 }

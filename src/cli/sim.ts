@@ -1,4 +1,4 @@
-import { formatTime, parseTime } from "../base/units.js";
+import { formatTime, parseFraction, parseTime } from "../base/units.js";
 import { phaseEffect } from "../clocks/sim/phase_effect.js";
 import type { SimPerformance } from "../clocks/sim/types.js";
 import { kMostThreads } from "../native/simulation_types.js";
@@ -22,6 +22,7 @@ interface SimChoice extends RunChoice, TrustOptions, FileChoice {
   until?: number;
   trace?: FileRequest[];
   threads?: number;
+  fastForward?: number | "off";
 }
 
 const kExamples = `
@@ -31,6 +32,7 @@ Examples:
   weir sim run fabric.yaml --until 1ms                     only the first millisecond
   weir sim run incast.yaml --trace r--sw:r.pcapng          frame headers, for Wireshark
   weir sim run incast.yaml --series-format arrow           series for pandas, R, DuckDB
+  weir sim run incast.yaml --duration 10s --fast-forward auto
   weir sim run incast.yaml --json --quiet | jq .fct.slowdown
   weir sim run train.goal --fabric fat-tree.yaml --place round-robin
 
@@ -57,6 +59,11 @@ export const addSim: AddVerb = (parent, context, done) => {
       "--threads <n>",
       "that carry it out, with the same result (default: the CPUs, fewer for a network that is too small to gain)",
       integer("--threads", 1, kMostThreads),
+    )
+    .option(
+      "--fast-forward <auto|off|bound>",
+      "skip time in which long flows do the same, within a bound, and judge that (default: off; auto: 3%)",
+      fastForward,
     )
     .addHelpText("after", kExamples)
     .action(async (file: string, options: SimChoice) => done(await run(context, file, options)));
@@ -95,6 +102,7 @@ async function run(context: CliContext, named: string, options: SimChoice): Prom
         threads,
         trace,
         timeline: options.timeline,
+        fastForward: options.fastForward === "off" ? undefined : options.fastForward,
       },
       warnings: (result) => [phaseEffect(scenario, result) ?? []].flat(),
       more: ({ performance }) => `${performanceLine(performance)}\n`,
@@ -109,6 +117,18 @@ function performanceLine({ cpu_s, wall_s, hops, threads, sharing, rss_bytes }: S
     `performance: ${fixed(cpu_s)} s CPU, ${fixed(wall_s)} s wall, ${shared}${count(hops)} hops, ` +
     `${count(hops / Math.max(cpu_s, 1e-6))} hops per CPU second, ${Math.round(rss_bytes / 1e6)} MB`
   );
+}
+
+/** Bound of --fast-forward auto, and the widest. */
+const kAuto = 0.03;
+const kWidest = 0.5;
+
+function fastForward(value: string): number | "off" {
+  if (value === "off") return value;
+  const hint = `auto (${percent(kAuto)}), off, or a part from 0.1% to ${percent(kWidest)}`;
+  const bound = value === "auto" ? kAuto : parsed("--fast-forward", value, parseFraction, hint);
+  if (bound >= 0.001 && bound <= kWidest) return bound;
+  throw new UsageError(`--fast-forward ${value}: out of range`, { hint });
 }
 
 function until(value: string): number {

@@ -248,6 +248,26 @@ export interface SimulationCounters {
   /** Two rows each: sent by `from`, sent by `to`. */ links: Float64Array;
 }
 
+/** A stretch of time that was skipped, and how much the time behind it differs from what was foretold. */
+export interface SkippedStretch {
+  /** When it began. ns */ from: number;
+  /** When it ended. ns */ to: number;
+  /** How long that lasted which it repeats. ns */ observed: number;
+  /** How long that lasted which was compared; 0: nothing, the run ended before. ns */ judged: number;
+  /** All differences are within the bound. */ agrees: boolean;
+  /** Of all flows together; as the others a part of what was foretold. */ goodput: number;
+  /** Of flows: sum of what each differs by, over the sum. */ shares: number;
+  /** Packets marked CE. */ marks: number;
+  /** Sum of the mean lengths of queues. */ queues: number;
+}
+
+/** What was skipped. */
+export interface FastForwardReport {
+  /** In whose multiples the network is watched. ns */ window: number;
+  /** Why nothing was skipped; empty: something was. */ reason: string;
+  /** In their order. */ stretches: SkippedStretch[];
+}
+
 /** By operation of a graph. */
 export interface OperationTimes {
   /** -1: not yet. ns */ started: Float64Array;

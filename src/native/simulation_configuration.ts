@@ -68,6 +68,12 @@ export interface NativeQueuePlace {
   /** Of the port. 0 to 7 */ priority: number;
 }
 
+/** How long flows are forwarded while the network is in a steady state. */
+export interface NativeFastForward {
+  /** Part by which a stretch may differ from what was foretold. above 0, at most 1 */ bound: number;
+  /** When something happens to the network from outside, ascending, ns; and last the end of the run, at which nothing does. */ due: number[];
+}
+
 /** A network and its traffic. */
 export interface SimulationConfig extends NativeNetworkTraffic {
   /** Of impairments. */ seed: number;
@@ -84,6 +90,7 @@ export interface SimulationConfig extends NativeNetworkTraffic {
   /** Frames that leave these ports are traced. */ taps: NativeLinkEnd[];
   /** That carry it out, no more than devices; what comes of it is the same. 1 to 128 */ threads: number;
   /** Not so many where the network is too small to gain by them. */ fewer_threads: boolean;
+  /** Absent: everything is simulated, packet by packet. */ fast_forward?: NativeFastForward;
 }
 
 /** By pair of ranks that exchange messages, one direction each. */

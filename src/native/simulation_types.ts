@@ -1,5 +1,6 @@
 /** The native simulation. Virtual ns from 0 and meant bit/s; no scale. */
 import {
+  type FastForwardReport,
   type FaultState,
   kFinished,
   type OperationTimes,
@@ -71,6 +72,8 @@ export interface NativeSimulation {
   setLink(link: number, up: boolean): void;
   /** What has become of the configured faults, in their order. */
   faults(): FaultState[];
+  /** What was skipped; undefined without fast-forward. */
+  fastForward(): FastForwardReport | undefined;
   /** Times of a graph's operations; without one, none. */
   operations(): OperationTimes;
   /** Frees the memory. Idempotent. */

@@ -12,6 +12,7 @@ import {
   switchResult,
   wholeDistributions,
 } from "../../result/device_results.js";
+import { fastForwardReasons, type FastForwardResult } from "../../result/fast_forward_result.js";
 import { eventsUntil, faultResults, happens } from "../../result/faults.js";
 import { goodputLimit } from "../../result/goodput_limit.js";
 import type { GraphResult } from "../../result/graph_result.js";
@@ -53,6 +54,8 @@ export interface SimulationEvidence {
   graphs: GraphResult[] | undefined;
   /** Why these cannot end; undefined: they have, or may. */
   stuck: string | undefined;
+  /** What was skipped; undefined: nothing may be. */
+  fastForward: FastForwardResult | undefined;
 }
 
 export function composeResult(evidence: SimulationEvidence): Result {
@@ -70,6 +73,7 @@ export function composeResult(evidence: SimulationEvidence): Result {
   if (frames.missing !== 0) reasons.push(`${frames.missing} frames are not accounted for`);
   const nothing = nothingSent(frames);
   if (nothing !== undefined) reasons.push(nothing);
+  if (evidence.fastForward !== undefined) reasons.push(...fastForwardReasons(evidence.fastForward));
   const rows = scenario.flows.slice(0, kFlowRows);
   const omitted = scenario.flows.length - rows.length;
   const fct = evidence.completions.result(now);
@@ -83,6 +87,7 @@ export function composeResult(evidence: SimulationEvidence): Result {
     ...(scenario.faults.length > 0 && {
       faults: faultResults(scenario, evidence.faults, evidence.recorder, Math.min(now, scenario.duration)),
     }),
+    ...(evidence.fastForward !== undefined && { fast_forward: evidence.fastForward }),
     fidelity: {
       valid: reasons.length === 0,
       reasons,

@@ -15,6 +15,7 @@ import {
 } from "../../native/simulation_types.js";
 import { kRecordWords } from "../../native/types.js";
 import { Completions } from "../../result/completions.js";
+import { fastForwardResult } from "../../result/fast_forward_result.js";
 import { Recorder } from "../../result/recorder.js";
 import { changedAt, changeTimes } from "../../scenario/changes.js";
 import { Fabric, type SwitchTable } from "../../scenario/fabric.js";
@@ -51,17 +52,23 @@ export async function runSimulation(
   const fabric = new Fabric(scenario);
   const taps = new Taps(scenario, fabric, tracesOf(options));
   const composed = composeSimulation(scenario, fabric, taps.places);
-  const config = { ...composed, ...threading(options.threads ?? 1) };
   const until = Math.min(scenario.duration, options.until ?? scenario.duration);
+  const changes = changeTimes(scenario);
+  const events = networkEvents(scenario).map(({ at }) => at);
+  const due = stops([...changes, ...events], until);
+  const { fastForward: bound } = options;
+  const config = {
+    ...composed,
+    ...threading(options.threads ?? 1),
+    ...(bound !== undefined && { fast_forward: { bound, due: [...due, until] } }),
+  };
   const operations = scenario.graphs.reduce((sum, { graph }) => sum + graph.kind.length, 0);
   const meter = new ProgressMeter(until, options.onProgress, operations);
   const simulation = asWeirError(() => new addon.Simulation(config));
   try {
     taps.open();
-    const run = new Run(addon, scenario, fabric, taps, simulation, meter);
-    const changes = changeTimes(scenario);
-    const events = networkEvents(scenario).map(({ at }) => at);
-    for (const time of stops([scenario.warmup, ...changes, ...events], until)) {
+    const run = new Run(addon, scenario, fabric, taps, simulation, meter, bound);
+    for (const time of stops([scenario.warmup, ...due], until)) {
       await run.to(time, options.signal);
       if (run.now < time || run.done) break;
       if (time === scenario.warmup) run.markWarm();
@@ -124,6 +131,7 @@ class Run {
     private readonly taps: Taps,
     private readonly simulation: NativeSimulation,
     private readonly meter: ProgressMeter,
+    private readonly bound: number | undefined,
   ) {
     const flows = scenario.flows.slice(0, scenario.probes.flows);
     this.recorder = new Recorder(scenario, {
@@ -205,6 +213,7 @@ class Run {
     // What has ended lasted until its end, whatever the scenario allowed it.
     const ended = this.graphs?.endedAt ?? (this.graphs?.stuck === undefined ? undefined : this.now);
     const scenario = ended === undefined ? this.scenario : { ...this.scenario, duration: ended };
+    const skipped = simulation.fastForward();
     const [now, until] = ended === undefined ? [this.now, limit] : [ended, ended];
     const result = composeResult({
       scenario,
@@ -226,6 +235,7 @@ class Run {
       packets: simulation.progress().packets,
       graphs,
       stuck: this.graphs?.stuck,
+      fastForward: skipped && fastForwardResult(skipped, this.bound ?? 0, now),
     });
     return {
       result,

@@ -1,0 +1,86 @@
+/** What a result tells of time that was skipped, and of what that cost. */
+import { z } from "zod";
+import type { FastForwardReport } from "../native/reports.js";
+import { percent } from "./report/format.js";
+
+const amount = z.number().min(0);
+const count = z.int().min(0);
+const open = z.looseObject;
+
+const errorSchema = open({
+  mean: amount.describe("Mean of the absolute errors, by the time skipped, as a part of what was foretold."),
+  worst: amount.describe("Largest of them."),
+});
+
+export const fastForwardResultSchema = open({
+  bound: amount.describe("Part by which stretches may differ."),
+  skipped_s: amount.describe("Virtual time that was skipped, s."),
+  skipped: amount.describe("Part of the run that it is."),
+  judged_s: amount.describe("Virtual time that was simulated to judge it, s."),
+  jumps: count.describe("Stretches that were skipped."),
+  judged: count.describe("Stretches among them behind which the network was simulated and compared."),
+  disagreed: count.describe("Comparisons that found more than the bound: the network was watched anew from there."),
+  reason: z.string().optional().describe("Why nothing was skipped."),
+  errors: open({
+    goodput: errorSchema.describe("Of all flows together."),
+    shares: errorSchema.describe(
+      "Of single flows: sum of what each differs by, over the sum. Of flows that go up and down it is mostly that, and not judged.",
+    ),
+    marks: errorSchema.describe("Of packets marked CE."),
+    queue: errorSchema.describe("Of the mean lengths of all queues together."),
+  })
+    .optional()
+    .describe(
+      "**Measured** errors: of the stretches simulated behind those that were skipped, against what was repeated in these: `mean`, `worst`. They say nothing of what happened and was over within a skipped stretch.",
+    ),
+  stretches: z
+    .array(open({ from_s: amount, to_s: amount, goodput: amount, shares: amount, marks: amount, queue: amount }))
+    .describe(
+      "Those that were skipped: `from_s`, `to_s`, and their errors. Series go on in them by the means that were repeated, in states that stand.",
+    ),
+});
+
+export type FastForwardResult = z.output<typeof fastForwardResultSchema>;
+
+/** @param now Time reached, ns. */
+export function fastForwardResult(
+  { reason, stretches }: FastForwardReport,
+  bound: number,
+  now: number,
+): FastForwardResult {
+  const length = ({ from, to }: { from: number; to: number }) => Math.min(to, now) - from;
+  const judged = stretches.filter((stretch) => stretch.judged > 0);
+  const skipped = stretches.reduce((sum, stretch) => sum + length(stretch), 0);
+  const weights = judged.reduce((sum, stretch) => sum + length(stretch), 0);
+  const error = (of: "goodput" | "shares" | "marks" | "queues") => ({
+    mean: judged.reduce((sum, stretch) => sum + stretch[of] * length(stretch), 0) / weights,
+    worst: Math.max(...judged.map((stretch) => stretch[of])),
+  });
+  return {
+    bound,
+    skipped_s: skipped / 1e9,
+    skipped: now > 0 ? skipped / now : 0,
+    judged_s: judged.reduce((sum, stretch) => sum + stretch.judged, 0) / 1e9,
+    jumps: stretches.length,
+    judged: judged.length,
+    disagreed: judged.filter(({ agrees }) => !agrees).length,
+    ...(reason !== "" && { reason }),
+    ...(judged.length > 0 && {
+      errors: { goodput: error("goodput"), shares: error("shares"), marks: error("marks"), queue: error("queues") },
+    }),
+    stretches: stretches.map(({ from, to, goodput, shares, marks, queues }) => ({
+      ...{ from_s: from / 1e9, to_s: Math.min(to, now) / 1e9 },
+      ...{ goodput, shares, marks, queue: queues },
+    })),
+  };
+}
+
+/** Why such a run is not to be believed; empty: it is. */
+export function fastForwardReasons({ bound, errors }: FastForwardResult): string[] {
+  if (errors === undefined) return [];
+  const beyond = (["goodput", "marks", "queue"] as const).filter((of) => errors[of].mean > bound);
+  return beyond.map(
+    (of) =>
+      `skipped time is off by ${percent(errors[of].mean)} in ${of}, more than the bound of ${percent(bound)}: use --fast-forward off`,
+  );
+}
