@@ -6,6 +6,8 @@
 #include <bit>
 #include <cstdint>
 
+#include "base/types.h"
+
 namespace weir {
 
 class Histogram {
@@ -21,13 +23,15 @@ class Histogram {
     if (value > max_) max_ = value;
   }
   void reset() { *this = Histogram{}; }
-  // Adds, so many times, what a histogram has come to since it was `before`.
-  void add(const Histogram& now, const Histogram& before, uint64_t times) {
-    for (int i = 0; i < kBuckets; ++i) counts_[i] += times * (now.counts_[i] - before.counts_[i]);
-    total_ += times * (now.total_ - before.total_);
-    weighted_sum_ += static_cast<double>(times) * (now.weighted_sum_ - before.weighted_sum_);
+  // Adds `part` / `whole` of what a histogram has come to since it was `before`, each count rounded down.
+  void add(const Histogram& now, const Histogram& before, uint64_t part, uint64_t whole) {
+    for (int i = 0; i < kBuckets; ++i) {
+      const uint64_t more = portion(now.counts_[i] - before.counts_[i], part, whole);
+      counts_[i] += more;
+      total_ += more;
+    }
+    weighted_sum_ += (now.weighted_sum_ - before.weighted_sum_) * static_cast<double>(part) / static_cast<double>(whole);
   }
-
   // Takes away what another one has. Counts wrap where that is more; a difference from another such one is right again.
   void subtract(const Histogram& other) {
     for (int i = 0; i < kBuckets; ++i) counts_[i] -= other.counts_[i];

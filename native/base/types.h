@@ -22,6 +22,11 @@ constexpr Time earliest(Time time, Times... others) {
   return time;
 }
 
+// `part` / `whole` of an amount, rounded down.
+constexpr uint64_t portion(uint64_t amount, uint64_t part, uint64_t whole) {
+  return static_cast<uint64_t>(static_cast<unsigned __int128>(amount) * part / whole);
+}
+
 inline constexpr int kPriorities = 8;
 
 // Bytes that a frame costs a link beyond those a packet socket sees: FCS 4, preamble and SFD 8, inter-packet gap 12 (IEEE 802.3

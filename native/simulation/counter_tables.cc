@@ -25,6 +25,14 @@ void CounterTables::add(const CounterTables& growth, uint64_t part, uint64_t who
   }
 }
 
+CounterTables CounterTables::times(uint64_t part, uint64_t whole) const {
+  CounterTables out = *this;
+  for (const auto table : kTables) {
+    for (uint64_t& word : (out.*table).words) word = portion(word, part, whole);
+  }
+  return out;
+}
+
 CounterTables CounterTables::since(const CounterTables& before) const {
   CounterTables growth = *this;
   for (const auto table : kTables) {

@@ -40,6 +40,8 @@ struct CounterTables {
 
   // Adds `part` / `whole` of a growth, rounded down. With no tables there is nothing to add.
   void add(const CounterTables& growth, uint64_t part, uint64_t whole);
+  // The same as tables of their own.
+  CounterTables times(uint64_t part, uint64_t whole) const;
   // What these have grown by since `before`; gauges by nothing.
   CounterTables since(const CounterTables& before) const;
 };
@@ -49,10 +51,5 @@ void settle_counters(Fabric& fabric);
 
 // All counters of a network. They have to be up to now.
 CounterTables count(Fabric& fabric, const FlowLayout& layout, size_t flows);
-
-// `part` / `whole` of `growth`, rounded down.
-constexpr uint64_t portion(uint64_t growth, uint64_t part, uint64_t whole) {
-  return static_cast<uint64_t>(static_cast<unsigned __int128>(growth) * part / whole);
-}
 
 }  // namespace weir

@@ -16,7 +16,7 @@ constexpr Time kDelays = 8;
 constexpr double kSteady = 0.7;
 // Parts of what was watched that are compared.
 constexpr uint64_t kParts = 4;
-// What was observed is repeated so many times at first, and so many times as often each time that the judge agrees.
+// What was observed is repeated so many times at first, and so many times as long a stretch each time that the judge agrees.
 constexpr uint64_t kFirstTimes = 4;
 constexpr uint64_t kGrowth = 4;
 // Stretches that are judged, at least, and the time skipped for each ns that is simulated to judge it, at most: 0.2% is judged.
@@ -82,7 +82,7 @@ Counters& row_of(CounterTable& table, size_t row) {
 }
 
 // Makes what a flow has sent agree with what has come of it, as if no more were under way at the end than at the beginning:
-// repeated a thousand times the difference would be packets that are nowhere.
+// repeated a thousand times the difference would be packets that are nowhere. False: it has not sent as much.
 bool balance_flows(CounterTables& growth, const std::vector<uint32_t>& before, const std::vector<uint32_t>& now) {
   for (size_t flow = 0; flow < now.size(); ++flow) {
     auto& sender = row_of<QpCounters>(growth.senders, flow);
@@ -145,7 +145,7 @@ Time FastForward::outside(Time inside) const {
 void FastForward::skip(Time until) {
   position_ = std::min(position_ + (until - now()), length_);
   if (position_ < length_) return;
-  skipped_counts_.add(growth_, static_cast<uint64_t>(length_), period_);
+  skipped_counts_.add(growth_, 1, 1);
   skipped_ += std::exchange(length_, 0);
   position_ = 0;
   jumps_.push_back({fabric_.now(), skipped_});
@@ -153,7 +153,7 @@ void FastForward::skip(Time until) {
 
 void FastForward::add_to(CounterTables& tables) const {
   tables.add(skipped_counts_, 1, 1);
-  if (skipping()) tables.add(growth_, elapsed(), period_);
+  if (skipping()) tables.add(growth_, static_cast<uint64_t>(position_), static_cast<uint64_t>(length_));
 }
 
 FastForwardReport FastForward::report() const {
@@ -225,7 +225,7 @@ void FastForward::settle() {
     steady &= within(Stretch(parts_[i], parts_[i + 1]).from(whole), kSteady * parameters_.bound);
   }
   if (steady) {
-    block_ = whole.length() / 2;
+    block_ = whole.length() / kParts;
     times_ = kFirstTimes;
     return jump();
   }
@@ -250,32 +250,31 @@ void FastForward::jump() {
   for (const SkippedStretch& stretch : stretches_) judged += stretch.judged;
   // Distributions start afresh behind a stretch, not within it.
   const Time next = now() < config_.reset_after ? std::min(parameters_.due[due_], config_.reset_after) : parameters_.due[due_];
-  Time longest = std::min(next - now() - block_, kMostSkipped * judged - skipped_);
+  Time longest = std::min({next - now() - block_, kMostSkipped * judged - skipped_, static_cast<Time>(times_) * period});
   if (stretches_.size() < kStretches)
     longest = std::min(longest, (end() - now()) / static_cast<Time>(kStretches - stretches_.size()));
-  const uint64_t times = longest < period ? 0 : std::min(static_cast<uint64_t>(longest / period), times_);
-  if (times > 0 && begin(times)) return;
-  // What is left until something is due is not worth it.
-  phase_ = Phase::waiting;
+  // Less is not worth it: what is left until something is due is simulated.
+  if (longest < block_ || !begin(longest)) phase_ = Phase::waiting;
 }
 
-bool FastForward::begin(uint64_t times) {
+// Begins to skip `length`. False: what was observed cannot be repeated.
+bool FastForward::begin(Time length) {
   settle_counters(fabric_);
-  CounterTables growth = count(fabric_, layout_, config_.flows.size()).since(base_.counters);
-  if (!balance_flows(growth, base_.under_way, packets_under_way(fabric_, config_, layout_)) || !balance_frames(growth))
-    return false;
+  CounterTables observed = count(fabric_, layout_, config_.flows.size()).since(base_.counters);
+  const auto period = static_cast<uint64_t>(fabric_.now() - base_.measures.at);
+  const auto whole = static_cast<uint64_t>(length);
+  if (!balance_flows(observed, base_.under_way, packets_under_way(fabric_, config_, layout_))) return false;
+  growth_ = observed.times(whole, period);
+  if (!balance_frames(growth_)) return false;
+  length_ = length;
   ended_ = measured();
-  period_ = static_cast<uint64_t>(ended_.at - base_.measures.at);
-  growth_ = std::move(growth);
-  length_ = static_cast<Time>(times * period_);
-  position_ = 0;
   each_distribution([&](QueueStatistics& statistics, uint16_t port, int priority, uint64_t key) {
-    statistics.repeat_distribution(port, priority, base_.distributions[key], times);
+    statistics.repeat_distribution(port, priority, base_.distributions[key], whole, period);
   });
   resumed_ = measured();
   base_.measures.queues += resumed_.queues - ended_.queues;
   ended_.queues = resumed_.queues;
-  stretches_.push_back({.from = now(), .to = now() + length_, .observed = static_cast<Time>(period_)});
+  stretches_.push_back({.from = now(), .to = now() + length_, .observed = static_cast<Time>(period)});
   phase_ = Phase::judging;
   return true;
 }

@@ -1,11 +1,11 @@
 // Fast-forward: while a network of long flows is in a steady state, time goes on outside and nothing happens inside.
 //
 // Devices keep a time of their own, inside, and nothing of their state is moved. Time outside is that and all that was skipped
-// before; what leaves a simulation, and what it is told, is in time outside. The network is watched window by window. Two
-// stretches in a row, each the last but one and the last quarter of what was watched, say whether it is steady; if not, it is
-// watched twice as long. Then what counters and distributions have grown by in the stretches observed is repeated, many times at
-// once, and a stretch behind it is simulated and compared with those observed: the judge. While it agrees they are one with those
-// observed, and the next time more is skipped; where it does not, the network is watched anew.
+// before; what leaves a simulation, and what it is told, is in time outside. The network is watched in windows, for longer and
+// longer until the parts of the later half of what was watched are alike. Then what counters and distributions have grown by in
+// that half is repeated for a stretch, many times as long, and some time behind it is simulated and compared with what was
+// repeated: the judge. While it agrees it is one with what is observed, and the next time more is skipped; where it does not, the
+// network is watched anew.
 //
 // It decides by what has been counted alone, at times that depend on the configuration alone: it is the same for any number of
 // threads, and however a run is cut into calls.
@@ -91,7 +91,9 @@ class FastForward {
     const size_t first = row * Counters::kCount;
     for (size_t i = 0; i < Counters::kCount; ++i) {
       counters.words()[i] += (skipped_counts_.*table).words[first + i];
-      if (skipping()) counters.words()[i] += portion((growth_.*table).words[first + i], elapsed(), period_);
+      if (skipping())
+        counters.words()[i] +=
+            portion((growth_.*table).words[first + i], static_cast<uint64_t>(position_), static_cast<uint64_t>(length_));
     }
   }
   FastForwardReport report() const;
@@ -108,13 +110,12 @@ class FastForward {
   };
 
   Time end() const { return parameters_.due.back(); }
-  uint64_t elapsed() const { return static_cast<uint64_t>(position_); }
   Measures measured();
   Snapshot snapshot();
   void settle();
   bool judge();
   void jump();
-  bool begin(uint64_t times);
+  bool begin(Time length);
   template <class Visit>
   void each_distribution(Visit visit);
 
@@ -145,10 +146,9 @@ class FastForward {
   };
   std::vector<Jump> jumps_;  // when time inside stood, and what was skipped by then
   // The stretch under way.
-  Time length_ = 0;    // 0: there is none
-  Time position_ = 0;  // how much of it is over
-  uint64_t period_ = 1;
-  CounterTables growth_;  // by period
+  Time length_ = 0;       // 0: there is none
+  Time position_ = 0;     // how much of it is over
+  CounterTables growth_;  // what it comes to
   std::vector<SkippedStretch> stretches_;
 };
 

@@ -15,10 +15,10 @@ const Histogram& QueueStatistics::distribution(uint16_t port, int priority) {
   return *queue.distribution;
 }
 
-void QueueStatistics::repeat_distribution(uint16_t port, int priority, Histogram& before, uint64_t times) {
+void QueueStatistics::repeat_distribution(uint16_t port, int priority, Histogram& before, uint64_t part, uint64_t whole) {
   const Histogram now = distribution(port, priority), began = before;
-  state_.ports[port].egress.queue(priority).distribution->add(now, began, times);
-  before.add(now, began, times);
+  state_.ports[port].egress.queue(priority).distribution->add(now, began, part, whole);
+  before.add(now, began, part, whole);
 }
 
 int64_t QueueStatistics::take_peak(uint16_t port, int priority) {

@@ -22,8 +22,8 @@ class QueueStatistics {
   }
   // Distribution of an egress queue's length over time, each length weighted by the ns it lasted, up to now(). Only when kept.
   const Histogram& distribution(uint16_t port, int priority);
-  // What such a distribution has come to since it was `before` comes so many times more, and `before` has it as well.
-  void repeat_distribution(uint16_t port, int priority, Histogram& before, uint64_t times);
+  // `part` / `whole` of what such a distribution has come to since it was `before` come once more, and `before` has them as well.
+  void repeat_distribution(uint16_t port, int priority, Histogram& before, uint64_t part, uint64_t whole);
   // Highest queue length since the last call.
   int64_t take_peak(uint16_t port, int priority);
   // Starts the distributions afresh: the warm-up is over.
