@@ -2,6 +2,7 @@ import { formatTime, parseFraction, parseTime } from "../base/units.js";
 import { phaseEffect } from "../clocks/sim/phase_effect.js";
 import type { SimPerformance } from "../clocks/sim/types.js";
 import { kMostThreads } from "../native/simulation_types.js";
+import { fastForwardLine, sharesWarning } from "../result/fast_forward_result.js";
 import { count, fixed, percent } from "../result/report/format.js";
 import { type FileRequest, findPlaces } from "../scenario/places.js";
 import { type AddVerb, asUsage, type CliContext, placesAndFiles, UsageError, warn } from "./context.js";
@@ -104,8 +105,12 @@ async function run(context: CliContext, named: string, options: SimChoice): Prom
         timeline: options.timeline,
         fastForward: options.fastForward === "off" ? undefined : options.fastForward,
       },
-      warnings: (result) => [phaseEffect(scenario, result) ?? []].flat(),
-      more: ({ performance }) => `${performanceLine(performance)}\n`,
+      warnings: (result) => [
+        ...[phaseEffect(scenario, result) ?? []].flat(),
+        ...[(result.fast_forward && sharesWarning(result.fast_forward)) ?? []].flat(),
+      ],
+      more: ({ performance, result: { fast_forward } }) =>
+        `${fast_forward === undefined ? "" : `${fastForwardLine(fast_forward)}\n`}${performanceLine(performance)}\n`,
     }),
   );
 }

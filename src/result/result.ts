@@ -435,7 +435,9 @@ export const resultSchema = open({
   faults: z.array(faultResultSchema).optional().describe("Of a scenario with `faults`: each that began, in its order."),
   fast_forward: fastForwardResultSchema
     .optional()
-    .describe("Of `sim run --fast-forward`: what was skipped, and the measured errors ([guide](../guides/sim.md#fast-forward))."),
+    .describe(
+      "Of `sim run --fast-forward`: what was skipped, and the measured errors ([guide](../guides/sim.md#fast-forward)).",
+    ),
   fidelity: fidelitySchema.describe("Can the result be believed? See [Fidelity](#fidelity)."),
   flows: z
     .array(flowResultSchema)

@@ -141,6 +141,22 @@ describe("weir sim run", () => {
     expect(seen.map(({ threads }) => threads)).toEqual([7, "auto"]);
   });
 
+  it("hands on the bound of --fast-forward, and skips nothing by default", async () => {
+    const seen: SimOptions[] = [];
+    const remember: FakeSim = async (options) => {
+      seen.push(options);
+      return outcome();
+    };
+    for (const value of ["auto", "off", "1%", "0.2"]) {
+      await weir([kIncast, "--out", folder(), "--fast-forward", value], remember);
+    }
+    await weir([kIncast, "--out", folder()], remember);
+    expect(seen.map(({ fastForward }) => fastForward)).toEqual([0.03, undefined, 0.01, 0.2, undefined]);
+    const { stderr } = await weir([kIncast, "--fast-forward", "60%"]);
+    expect(stderr).toContain("--fast-forward 60%: out of range");
+    expect(stderr).toContain("auto (3.0%), off, or a part from 0.1% to 50.0%");
+  });
+
   it("says how long threads waited where there are several", async () => {
     const several = { threads: 2, sharing: { partitions: 16, together: 1, crossing: 0.4, waiting: 0.0421 } };
     const { stdout } = await weir([kIncast, "--out", folder(), "--quiet"], async () =>
@@ -208,6 +224,8 @@ describe("weir sim run", () => {
     ["--threads", "0"],
     ["--threads", "10000"],
     ["--threads", "two"],
+    ["--fast-forward", "on"],
+    ["--fast-forward", "0"],
   ])("gives status 2 for %s %s before anything runs", async (...argv) => {
     const out = folder();
     const never: FakeSim = async () => {

@@ -12,7 +12,7 @@ import {
   switchResult,
   wholeDistributions,
 } from "../../result/device_results.js";
-import { fastForwardReasons, type FastForwardResult } from "../../result/fast_forward_result.js";
+import { type FastForwardResult, fastForwardReasons } from "../../result/fast_forward_result.js";
 import { eventsUntil, faultResults, happens } from "../../result/faults.js";
 import { goodputLimit } from "../../result/goodput_limit.js";
 import type { GraphResult } from "../../result/graph_result.js";

@@ -1,5 +1,6 @@
 /** A native simulation that does as told: time passes in steps, and counters are what a test says they are at a time. */
 import type {
+  FastForwardReport,
   NativeSimulation,
   NativeSimulationRoutes,
   NativeSimulationSwitch,
@@ -74,6 +75,7 @@ export interface FakeScript {
   packets?: number;
   /** Data packets, by flow. */
   underWay?: number[];
+  fastForward?: FastForwardReport;
 }
 
 export class FakeSimulation {
@@ -112,6 +114,7 @@ export class FakeSimulation {
         return this.now === until;
       },
       faults: () => [],
+      fastForward: () => script.fastForward,
       operations: () => ({ started: new Float64Array(), ended: new Float64Array(), taken: new Uint32Array() }),
       progress: () => ({
         now: this.now,

@@ -31,6 +31,21 @@ describe("runSimulation", () => {
     expect(validate(JSON.parse(JSON.stringify(result))), JSON.stringify(validate.errors)).toBe(true);
   });
 
+  it("hands on what is due, and is not valid where skipped time was off by more than the bound", async () => {
+    const stretch = { from: 3e5, to: 9e5, observed: 1e5, judged: 1e5, agrees: false };
+    const fastForward = {
+      ...{ window: 1e4, reason: "" },
+      stretches: [{ ...stretch, goodput: 0.02, shares: 0, marks: 0, queues: 0.04 }],
+    };
+    const changes = [{ at: "400us", switch: "sw", port: "c", rate: "1Gbps" }];
+    const { fake, result } = await run(incast({ changes }), { ...kCarried, fastForward }, { fastForward: 0.03 });
+    expect(fake.config?.fast_forward).toEqual({ bound: 0.03, due: [400_000, 1e6] });
+    expect(result.fidelity).toMatchObject({ valid: false, reasons: [expect.stringContaining("off by 4.0% in queue")] });
+    expect(result.fast_forward).toMatchObject({ skipped: 0.6, jumps: 1, disagreed: 1 });
+    expect(validate(JSON.parse(JSON.stringify(result))), JSON.stringify(validate.errors)).toBe(true);
+    expect((await run(incast(), kCarried)).fake.config).not.toHaveProperty("fast_forward");
+  });
+
   it("counts rates from the end of the warm-up, and counters over the whole run", async () => {
     const cells = (now: number) => ({
       // 8 Gb/s until the warm-up is over, then 4; with headers a tenth more.
