@@ -297,7 +297,8 @@ void SwitchDevice::sample(Time at, SpscRing<Record>& ring) {
   for (uint16_t port = 0; port < config_.ports.size(); ++port) {
     for (int p = 0; p < kPriorities; ++p) {
       const SwitchPriorityCounters& counters = switch_.counters(port, p);
-      if (counters.queue_packets > 0 || switch_.queue_bytes(port, p) > 0) ring.push(sample_queue(switch_, counters, at, index_, port, p));
+      if (counters.queue_packets > 0 || switch_.queue_bytes(port, p) > 0)
+        ring.push(sample_queue(switch_, counters, at, index_, port, p));
       if (counters.pfc_tx_packets > 0) ring.push(sample_pause(switch_, counters, at, index_, port, p));
     }
   }

@@ -1,6 +1,5 @@
 /** What a result tells of time that was skipped, and of what that cost. */
 import { z } from "zod";
-import type { FastForwardReport } from "../native/reports.js";
 import { percent } from "./report/format.js";
 
 const amount = z.number().min(0);
@@ -40,11 +39,23 @@ export const fastForwardResultSchema = open({
     ),
 });
 
+/** A stretch that was skipped; times in ns, as the core tells of it (`SkippedStretch`): web pages do not know the types of the core. */
+interface Skipped {
+  from: number;
+  to: number;
+  judged: number;
+  agrees: boolean;
+  goodput: number;
+  shares: number;
+  marks: number;
+  queues: number;
+}
+
 export type FastForwardResult = z.output<typeof fastForwardResultSchema>;
 
 /** @param now Time reached, ns. */
 export function fastForwardResult(
-  { reason, stretches }: FastForwardReport,
+  { reason, stretches }: { reason: string; stretches: readonly Skipped[] },
   bound: number,
   now: number,
 ): FastForwardResult {
