@@ -30,14 +30,16 @@ export const fastForwardResultSchema = open({
   })
     .optional()
     .describe(
-      "**Measured** errors: of the stretches simulated behind those that were skipped, against what was repeated in these: `mean`, `worst`. They say nothing of what happened and was over within a skipped stretch.",
+      "**Measured** errors: of the stretches simulated behind those that were skipped, against what was repeated in these: `mean`, `worst` of `goodput`, `shares`, `marks`, `queue`. They say nothing of what happened and was over within a skipped stretch.",
     ),
   stretches: z
     .array(open({ from_s: amount, to_s: amount, goodput: amount, shares: amount, marks: amount, queue: amount }))
     .describe(
       "Those that were skipped: `from_s`, `to_s`, and their errors. Series go on in them by the means that were repeated, in states that stand.",
     ),
-});
+}).describe(
+  "Of `sim run --fast-forward`: what was skipped, and the measured errors ([guide](../guides/sim.md#fast-forward)).",
+);
 
 /** A stretch that was skipped; times in ns, as the core tells of it (`SkippedStretch`): web pages do not know the types of the core. */
 interface Skipped {

@@ -433,11 +433,7 @@ export const resultSchema = open({
       "Of a scenario with `failures` or `faults`: what happened to the network before the run ended: `at_s`, and `what` in words.",
     ),
   faults: z.array(faultResultSchema).optional().describe("Of a scenario with `faults`: each that began, in its order."),
-  fast_forward: fastForwardResultSchema
-    .optional()
-    .describe(
-      "Of `sim run --fast-forward`: what was skipped, and the measured errors ([guide](../guides/sim.md#fast-forward)).",
-    ),
+  fast_forward: fastForwardResultSchema.optional(),
   fidelity: fidelitySchema.describe("Can the result be believed? See [Fidelity](#fidelity)."),
   flows: z
     .array(flowResultSchema)
