@@ -248,8 +248,8 @@ void FastForward::jump() {
   const Time period = fabric_.now() - base_.measures.at;
   Time judged = block_;
   for (const SkippedStretch& stretch : stretches_) judged += stretch.judged;
-  // Distributions start afresh behind a stretch, not within it.
-  const Time next = now() < config_.reset_after ? std::min(parameters_.due[due_], config_.reset_after) : parameters_.due[due_];
+  // Distributions start afresh behind a stretch, not within it; at this very time they have not yet.
+  const Time next = now() <= config_.reset_after ? std::min(parameters_.due[due_], config_.reset_after) : parameters_.due[due_];
   Time longest = std::min({next - now() - block_, kMostSkipped * judged - skipped_, static_cast<Time>(times_) * period});
   if (stretches_.size() < kStretches)
     longest = std::min(longest, (end() - now()) / static_cast<Time>(kStretches - stretches_.size()));
@@ -274,7 +274,7 @@ bool FastForward::begin(Time length) {
   resumed_ = measured();
   base_.measures.queues += resumed_.queues - ended_.queues;
   ended_.queues = resumed_.queues;
-  stretches_.push_back({.from = now(), .to = now() + length_, .observed = static_cast<Time>(period)});
+  stretches_.push_back({.from = now(), .to = now() + length_, .observed = static_cast<Time>(period), .differences = {}});
   phase_ = Phase::judging;
   return true;
 }

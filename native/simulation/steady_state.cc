@@ -16,7 +16,8 @@ double relative(double got, double foretold, double least) { return std::abs(got
 }  // namespace
 
 Measures measure(Fabric& fabric, const FlowLayout& layout, size_t flows) {
-  Measures out{.at = fabric.now()};
+  Measures out;
+  out.at = fabric.now();
   out.bytes.reserve(flows);
   for (uint32_t flow = 0; flow < flows; ++flow) {
     const FlowLayout::Place place = layout.receiver(flow);
