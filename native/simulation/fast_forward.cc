@@ -1,6 +1,8 @@
 #include "simulation/fast_forward.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -70,6 +72,28 @@ Time all_begun(const SimulationConfig& config, Time end) {
     }
   }
   return last;
+}
+
+// A trend is more than chance where it is so many times its standard error (least squares, n - 2 degrees of freedom).
+constexpr double kTrend = 5;
+// A queue so short, bytes, that its trend is of no interest.
+constexpr double kShort = 1'500;
+
+// How long it takes until a trend of values, measured at times, comes to `bound` of their mean; kNever: it is not more than
+// chance.
+Time until_drifted(const std::vector<double>& times, const std::vector<double>& values, double bound, double least) {
+  const auto n = static_cast<double>(values.size());
+  const double time = std::accumulate(times.begin(), times.end(), 0.0) / n;
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+  double xx = 0, xy = 0, yy = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    xx += (times[i] - time) * (times[i] - time);
+    xy += (times[i] - time) * (values[i] - mean);
+    yy += (values[i] - mean) * (values[i] - mean);
+  }
+  const double slope = xy / xx, error = std::sqrt(std::max(0.0, yy - slope * xy) / (n - 2) / xx);
+  if (std::abs(slope) <= kTrend * error) return kNever;
+  return static_cast<Time>(std::min(bound * std::max(mean, least) / std::abs(slope), 1e18));
 }
 
 uint64_t key_of(size_t device, uint16_t port, int priority) {
@@ -244,13 +268,28 @@ bool FastForward::judge() {
   return stretch.agrees;
 }
 
+// Time inside stands while time outside is skipped: a slow trend does not show behind a stretch, but before it.
+Time FastForward::drift() const {
+  std::vector<double> times, goodputs, queues;
+  for (size_t i = 1; i < parts_.size(); ++i) {
+    const Measures &from = parts_[i - 1], &to = parts_[i];
+    const auto length = static_cast<double>(to.at - from.at);
+    const auto bytes = [](const Measures& one) { return std::accumulate(one.bytes.begin(), one.bytes.end(), uint64_t{0}); };
+    times.push_back(static_cast<double>(from.at) + length / 2);
+    goodputs.push_back(static_cast<double>(bytes(to) - bytes(from)) / length);
+    queues.push_back((to.queues - from.queues) / length);
+  }
+  return std::min(until_drifted(times, goodputs, parameters_.bound, 0), until_drifted(times, queues, parameters_.bound, kShort));
+}
+
 void FastForward::jump() {
+  if (parts_.back().at < fabric_.now()) parts_.push_back(measured());
   const Time period = fabric_.now() - base_.measures.at;
   Time judged = block_;
   for (const SkippedStretch& stretch : stretches_) judged += stretch.judged;
   // Distributions start afresh behind a stretch, not within it; at this very time they have not yet.
   const Time next = now() <= config_.reset_after ? std::min(parameters_.due[due_], config_.reset_after) : parameters_.due[due_];
-  Time longest = std::min({next - now() - block_, kMostSkipped * judged - skipped_, static_cast<Time>(times_) * period});
+  Time longest = std::min({next - now() - block_, kMostSkipped * judged - skipped_, static_cast<Time>(times_) * period, drift()});
   if (stretches_.size() < kStretches)
     longest = std::min(longest, (end() - now()) / static_cast<Time>(kStretches - stretches_.size()));
   // Less is not worth it: what is left until something is due is simulated.
@@ -273,6 +312,7 @@ bool FastForward::begin(Time length) {
   });
   resumed_ = measured();
   base_.measures.queues += resumed_.queues - ended_.queues;
+  for (Measures& part : parts_) part.queues += resumed_.queues - ended_.queues;
   ended_.queues = resumed_.queues;
   stretches_.push_back({.from = now(), .to = now() + length_, .observed = static_cast<Time>(period), .differences = {}});
   phase_ = Phase::judging;

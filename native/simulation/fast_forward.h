@@ -114,6 +114,7 @@ class FastForward {
   Snapshot snapshot();
   void settle();
   bool judge();
+  Time drift() const;
   void jump();
   bool begin(Time length);
   template <class Visit>
@@ -134,7 +135,7 @@ class FastForward {
   Time block_ = 0;               // length of a stretch that is compared
   uint64_t times_ = 0;           // how many times what was observed may be repeated at once
   Snapshot base_;                // when what is observed began
-  std::vector<Measures> parts_;  // settling: between the parts that are compared
+  std::vector<Measures> parts_;  // between the parts of what is observed
   Measures ended_;               // judging: what was observed ended
   Measures resumed_;             // judging: the same when time inside goes on
 

@@ -1,6 +1,7 @@
 // Fast-forward: what comes of a run of which most was skipped, beside one that was simulated.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -203,13 +204,12 @@ TEST_CASE("fast-forward: what cannot be skipped is simulated, and the reason is 
   CHECK(reason_of(late) == "the network was not in a steady state for long enough");
 }
 
-// The judge: windows agree with each other, and the drift is found behind what was skipped.
-TEST_CASE("fast-forward: a drift too slow for windows to show is found by the judge") {
-  // TIMELY far below its thresholds adds `delta` each round trip: rates grow all the time, by hardly anything in a window.
+TEST_CASE("fast-forward: a drift too slow for the stretches compared first is found by the judge") {
+  // TIMELY far below its thresholds adds `delta` each round trip: rates grow all the time, by hardly anything in a stretch.
   SimulationConfig config = star(2, 10 * kGigabit);
   config.transport.window = 2'048;
   TimelySender::Parameters timely;
-  timely.delta = 40'000;
+  timely.delta = 2'000'000;
   for (SimulatedNic& nic : config.nics) {
     nic.parameters.congestion = timely;
     nic.parameters.line_rate_start = false;
@@ -223,9 +223,7 @@ TEST_CASE("fast-forward: a drift too slow for windows to show is found by the ju
   finish(simulation, kEnd);
   const FastForwardReport report = simulation.forward()->report();
   REQUIRE(!report.stretches.empty());
-  for (const SkippedStretch& stretch : report.stretches) MESSAGE(stretch.from, " ", stretch.to, " ", stretch.observed, " ", stretch.judged, " ", stretch.agrees, " ", stretch.differences.goodput, " q ", stretch.differences.queues);
-  Simulation ex(config);
-  for (Time t = 0; t < kEnd; t += kEnd / 5) { finish(ex, t); MESSAGE(t, " ", received_bytes(ex), " "); }
+  CHECK(std::ranges::any_of(report.stretches, [](const SkippedStretch& stretch) { return !stretch.agrees; }));
 }
 
 }  // namespace
