@@ -76,8 +76,6 @@ Time all_begun(const SimulationConfig& config, Time end) {
 
 // A trend is more than chance where it is so many times its standard error (least squares, n - 2 degrees of freedom).
 constexpr double kTrend = 5;
-// A queue so short, bytes, that its trend is of no interest.
-constexpr double kShort = 1'500;
 
 // How long it takes until a trend of values, measured at times, comes to `bound` of their mean; kNever: it is not more than
 // chance.
@@ -279,7 +277,8 @@ Time FastForward::drift() const {
     goodputs.push_back(static_cast<double>(bytes(to) - bytes(from)) / length);
     queues.push_back((to.queues - from.queues) / length);
   }
-  return std::min(until_drifted(times, goodputs, parameters_.bound, 0), until_drifted(times, queues, parameters_.bound, kShort));
+  return std::min(until_drifted(times, goodputs, parameters_.bound, 0),
+                  until_drifted(times, queues, parameters_.bound, kShortQueue));
 }
 
 void FastForward::jump() {

@@ -8,9 +8,6 @@
 namespace weir {
 namespace {
 
-// A queue shorter than that, bytes, differs by less than a frame: lengths below it are alike.
-constexpr double kShortQueue = 1'500;
-
 double relative(double got, double foretold, double least) { return std::abs(got - foretold) / std::max(foretold, least); }
 
 }  // namespace

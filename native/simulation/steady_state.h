@@ -23,6 +23,9 @@ struct Measures {
 // Counters must be up to now.
 Measures measure(Fabric& fabric, const FlowLayout& layout, size_t flows);
 
+// A queue shorter than that, bytes, differs by less than a frame: lengths below it are alike.
+inline constexpr double kShortQueue = 1'500;
+
 // How much a stretch of time differs from another one, by which it was foretold; parts of what was foretold, 0: not at all.
 struct Differences {
   double goodput = 0;  // of all flows together
