@@ -9,6 +9,7 @@
 #include "addon/inspect.h"
 #include "addon/operation_times.h"
 #include "addon/wrap.h"
+#include "hosts/program_hosts.h"
 #include "simulation/footprint.h"
 #include "simulation/simulation.h"
 
@@ -103,8 +104,10 @@ class SimulationHandle : public Wrap<SimulationHandle> {
   void set_link(uint32_t link, bool up);
   std::vector<FaultState> faults();
   OperationTimes operations();
+  std::vector<ProgramFate> programs();
   void close();
 
+  std::unique_ptr<ProgramHosts> hosts_;  // null: there are no programs
   std::unique_ptr<Simulation> simulation_;
 };
 

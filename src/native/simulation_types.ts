@@ -3,6 +3,7 @@ import {
   type FaultState,
   kFinished,
   type OperationTimes,
+  type ProgramFate,
   type QueueHistogram,
   type QueuePairState,
   type SimulationCounters,
@@ -13,6 +14,7 @@ import type {
   FairNetworkConfig,
   IdealNetworkConfig,
   NativeNetworkSize,
+  NativeProgramPlan,
   NativeSimulationRoutes,
   NativeSimulationSwitch,
   SimulationConfig,
@@ -73,7 +75,9 @@ export interface NativeSimulation {
   faults(): FaultState[];
   /** Times of a graph's operations; without one, none. */
   operations(): OperationTimes;
-  /** Frees the memory. Idempotent. */
+  /** What has become of programs, in their order. */
+  programs(): ProgramFate[];
+  /** Frees the memory; programs that run are ended. Idempotent. */
   close(): void;
 }
 
@@ -106,6 +110,7 @@ export interface SimulationAddon {
   /** Throws INVALID_CONFIG. */
   Simulation: new (
     config: SimulationConfig,
+    programs?: NativeProgramPlan,
   ) => NativeSimulation;
   simulationManifest(): SimulationManifest;
   /** Bytes that a simulation takes before anything happens in it. */
