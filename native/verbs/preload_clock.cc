@@ -17,20 +17,6 @@ namespace {
 
 using namespace weir;
 
-// So many readings at one time are no loop yet. Each later one takes a microsecond, and after as many ten.
-constexpr uint32_t kReadings = 64;
-thread_local uint32_t readings = 0;
-thread_local Time last_read = kNever;
-
-Time read_clock() {
-  const Time now = virtual_now();
-  if (now - last_read > 10 * kMicrosecond || now < last_read) readings = 0;
-  last_read = now;
-  if (++readings <= kReadings) return now;
-  give_turn(0, now + (readings <= 2 * kReadings ? kMicrosecond : 10 * kMicrosecond), true);
-  return last_read = virtual_now();
-}
-
 Time base_of(clockid_t clock) {
   return clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI ? kVirtualEpoch : kVirtualBoot;
 }
@@ -54,27 +40,29 @@ int slept(Time left, timespec* rest) {
   return EINTR;
 }
 
+int tell_time(clockid_t clock, timespec* out, const void* from) {
+  if (!in_virtual_time()) return static_cast<int>(::syscall(SYS_clock_gettime, clock, out));
+  // What a program computes takes no time.
+  *out = as_timespec(is_of_processor(clock) ? 0 : base_of(clock) + read_clock(from));
+  return 0;
+}
+
 }  // namespace
 
 extern "C" {
 
-WEIR_EXPORT int clock_gettime(clockid_t clock, timespec* out) {
-  // What a program computes takes no time.
-  if (!in_virtual_time()) return static_cast<int>(::syscall(SYS_clock_gettime, clock, out));
-  *out = as_timespec(is_of_processor(clock) ? 0 : base_of(clock) + read_clock());
-  return 0;
-}
+WEIR_EXPORT int clock_gettime(clockid_t clock, timespec* out) { return tell_time(clock, out, __builtin_return_address(0)); }
 
 WEIR_EXPORT int gettimeofday(timeval* out, void*) {
   timespec t;
-  clock_gettime(CLOCK_REALTIME, &t);
+  tell_time(CLOCK_REALTIME, &t, __builtin_return_address(0));
   *out = {t.tv_sec, t.tv_nsec / 1'000};
   return 0;
 }
 
 WEIR_EXPORT time_t time(time_t* out) {
   timespec t;
-  clock_gettime(CLOCK_REALTIME, &t);
+  tell_time(CLOCK_REALTIME, &t, __builtin_return_address(0));
   if (out != nullptr) *out = t.tv_sec;
   return t.tv_sec;
 }

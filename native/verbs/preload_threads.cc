@@ -32,6 +32,7 @@ std::map<pthread_t, uint32_t>& joinable() {
 void* begin_thread(void* given) {
   const std::unique_ptr<Beginning> beginning(static_cast<Beginning*>(given));
   begin_turns(beginning->place);
+  watch_spins();
   return beginning->routine(beginning->argument);
 }
 

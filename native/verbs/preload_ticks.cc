@@ -5,12 +5,13 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
+
+#include <cstring>
 
 #include "base/random.h"
 #include "verbs/preload.h"
@@ -25,12 +26,9 @@ using namespace weir;
 // Handler that the program has for faults, in whose place ours is.
 struct sigaction of_program;
 
-uint64_t ticks() {
+uint64_t ticks(const void* from) {
   static_assert(kVirtualTicks % static_cast<uint64_t>(kSecond) == 0);
-  timespec t;
-  ::clock_gettime(CLOCK_MONOTONIC, &t);
-  return (static_cast<uint64_t>(t.tv_sec) * static_cast<uint64_t>(kSecond) + static_cast<uint64_t>(t.tv_nsec)) *
-         (kVirtualTicks / static_cast<uint64_t>(kSecond));
+  return static_cast<uint64_t>(kVirtualBoot + read_clock(from)) * (kVirtualTicks / static_cast<uint64_t>(kSecond));
 }
 
 void hand_on(int signal, siginfo_t* info, void* context) {
@@ -52,7 +50,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   const bool with_processor = is_protection && code[0] == 0x0f && code[1] == 0x01 && code[2] == 0xf9;
   if (!plain && !with_processor) return hand_on(signal, info, context);
   const int error = errno;
-  const uint64_t now = ticks();
+  const uint64_t now = ticks(code);
   errno = error;
   registers[REG_RAX] = static_cast<greg_t>(now & UINT32_MAX);
   registers[REG_RDX] = static_cast<greg_t>(now >> 32);
@@ -107,6 +105,20 @@ WEIR_EXPORT int sigaction(int signal, const struct sigaction* set, struct sigact
   return 0;
 }
 #endif
+
+// The processor is as fast as its counter: programs that measure by it compare the two.
+WEIR_EXPORT FILE* fopen(const char* path, const char* mode) {
+  static const auto real = next<FILE* (*)(const char*, const char*)>("fopen");
+  if (!in_virtual_time() || std::strcmp(path, "/proc/cpuinfo") != 0) return real(path, mode);
+  static char text[128];
+  std::snprintf(text, sizeof text, "processor\t: 0\nmodel name\t: virtual time\ncpu MHz\t\t: %.3f\n\n",
+                static_cast<double>(kVirtualTicks) / 1e6);
+  return ::fmemopen(text, std::strlen(text), "r");
+}
+WEIR_EXPORT FILE* fopen64(const char* path, const char* mode) {
+  static const auto real = next<FILE* (*)(const char*, const char*)>("fopen64");
+  return in_virtual_time() && std::strcmp(path, "/proc/cpuinfo") == 0 ? fopen(path, mode) : real(path, mode);
+}
 
 WEIR_EXPORT ssize_t getrandom(void* bytes, size_t length, unsigned flags) {
   static const auto real = next<ssize_t (*)(void*, size_t, unsigned)>("getrandom");

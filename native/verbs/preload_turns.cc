@@ -12,6 +12,7 @@
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 #include <vector>
 
 #include "verbs/preload.h"
@@ -27,7 +28,17 @@ std::atomic<uint32_t> told_count{0};
 AlarmTimer timer;
 pthread_key_t ending;
 
+// So many readings of the clock in a row by one place of the program, or so many by several, without another wait, are a loop that
+// waits for time to pass: then so much passes, and again with each of fewer.
+constexpr uint32_t kReadings = 1'000;
+constexpr uint32_t kMostReadings = 50'000;
+constexpr uint32_t kReadingsOfStep = 32;
+constexpr Time kReadingStep = 10 * kMicrosecond;
+
 constexpr uint32_t kNoPlace = UINT32_MAX;
+thread_local uint32_t alike_count __attribute__((tls_model("initial-exec"))) = 0;
+thread_local const void* read_from __attribute__((tls_model("initial-exec"))) = nullptr;
+thread_local uint32_t read_count __attribute__((tls_model("initial-exec"))) = 0;
 thread_local uint32_t own_place __attribute__((tls_model("initial-exec"))) = kNoPlace;
 
 // The library's own calls to the kernel, which this library does not see.
@@ -87,6 +98,7 @@ void in_child() {
   children.clear();
   is_child = true;
   begin_turns(child);
+  watch_spins();
 }
 
 // Who carries time on hears of a program's first process by the kernel, of others so.
@@ -115,35 +127,50 @@ void in_child() {
   const uint32_t first = static_cast<uint32_t>(std::strtoul(place, nullptr, 10)) % kTurnPlaces;
   own_place = place_of_thread();
   is_child = own_place != kNoPlace && own_place != first;
-  if (own_place != kNoPlace) return;
+  if (own_place != kNoPlace) return watch_spins();
   if (memory->place[first].thread.load(std::memory_order_relaxed) != 0) refuse("a process that was not started by fork()");
   begin_turns(first);
+  watch_spins();
 }
 
 }  // namespace
 
 bool in_virtual_time() { return own() != nullptr; }
 
+Time read_clock(const void* from) {
+  alike_count = std::exchange(read_from, from) == from ? alike_count + 1 : 0;
+  ++read_count;
+  if (alike_count >= kReadings || read_count >= kMostReadings) {
+    const bool alike = alike_count >= kReadings;
+    give_turn(0, virtual_now() + kReadingStep, true);
+    if (alike) alike_count = kReadings - kReadingsOfStep;
+    read_count = kMostReadings - kReadingsOfStep;
+    if (alike) read_count = 0;
+  }
+  return virtual_now();
+}
+
 Time virtual_now() { return memory->now.load(std::memory_order_acquire); }
 
-void give_turn(uint32_t causes, Time until, bool idle) {
+bool give_turn(uint32_t causes, Time until, bool idle) {
   TurnPlace* const place = own();
-  if (place == nullptr) return;
+  if (place == nullptr) return false;
   if (is_first_thread()) until = std::min(until, timer.at);
+  read_count = alike_count = 0;
   place->causes.store(causes, std::memory_order_relaxed);
   place->until.store(until, std::memory_order_relaxed);
   place->idle.store(idle ? 1 : 0, std::memory_order_relaxed);
   place->state.store(TurnPlace::waits, std::memory_order_release);
   wake(place->state);
   await_turn(*place);
+  return fire_alarm();
 }
 
 bool wait_until(uint32_t causes, Time until, const std::function<bool()>& done, bool* interrupted) {
   for (bool idle = false;; idle = true) {
     if (done()) return true;
     if (until <= virtual_now()) return false;
-    give_turn(causes, until, idle);
-    if (fire_alarm() && interrupted != nullptr) return *interrupted = true, done();
+    if (give_turn(causes, until, idle) && interrupted != nullptr) return *interrupted = true, done();
   }
 }
 

@@ -13,8 +13,11 @@ bool in_virtual_time();
 Time virtual_now();
 
 // Gives the turn away until one of the `causes` or the time `until`, and returns then. `idle`: this thread has found nothing to do
-// since its last wait, so that nobody need look at what it has done.
-void give_turn(uint32_t causes, Time until, bool idle);
+// since its last wait, so that nobody need look at what it has done. Returns whether the program's timer has fired meanwhile, whose
+// signal is handled then.
+bool give_turn(uint32_t causes, Time until, bool idle);
+// The time, where who asks for it again and again without another wait waits for it to pass. `from`: the place in the program.
+Time read_clock(const void* from);
 // The same until `done`, which is asked each time that something has changed, or until that time. Returns whether it is done. Ends
 // early, with `interrupted` set, when a signal of the program's timer was handled meanwhile.
 bool wait_until(uint32_t causes, Time until, const std::function<bool()>& done, bool* interrupted = nullptr);
@@ -31,6 +34,9 @@ void end_turns();
 bool has_ended(uint32_t place);
 // Whether a child of this process has come to its end, which is told once: then the kernel knows it, or will in a moment.
 bool take_ended_child();
+
+// From now on this thread is found when it waits for memory to change.
+void watch_spins();
 
 // Notes the port at which the process listens.
 void note_port(uint16_t port);
