@@ -1,8 +1,8 @@
 // The memory that programs in virtual time share with who carries time on (hosts/turns.h): what time it is, and whose turn.
 //
-// One thread of all programs runs at a time. It goes on until it has to wait: for a time, for the NIC, or for another thread. Then
-// it says so in its place and gives the turn back; and when all wait, time moves. Each word is written by one side, but for a
-// place's state: by the thread that has the turn, and by who gives it when it has none.
+// One thread of all programs runs at a time. It goes on until it has to wait: for a time, for the NIC, or for another thread.
+// Then it says so in its place and gives the turn back; and when all wait, time moves. Each word is written by one side, but for
+// a place's state: by the thread that has the turn, and by who gives it when it has none.
 #pragma once
 
 #include <atomic>
@@ -35,9 +35,9 @@ struct TurnPlace {
   enum State : uint32_t { free, begins, runs, waits, gone };
   // What ends a wait, besides its time.
   enum Cause : uint32_t {
-    kNews = 1,    // the host's NIC has done something
-    kProgram = 2, // another thread of the program has run
-    kOthers = 4,  // a thread of any program has
+    kNews = 1,     // the host's NIC has done something
+    kProgram = 2,  // another thread of the program has run
+    kOthers = 4,   // a thread of any program has
   };
 
   std::atomic<uint32_t> state;
@@ -51,7 +51,7 @@ struct TurnPlace {
 
 struct TurnMemory {
   uint32_t layout;
-  std::atomic<int64_t> now;  // virtual ns
+  std::atomic<int64_t> now;      // virtual ns
   std::atomic<uint32_t> places;  // so many have been taken
   // Ports at which each program listens; 0: none.
   std::atomic<uint16_t> ports[kTurnPrograms][kTurnPorts];

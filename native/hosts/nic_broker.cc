@@ -38,11 +38,7 @@ bool send_answer(int socket, const ProgramAnswer& answer, const ProgramOpening& 
 }  // namespace
 
 NicBroker::NicBroker(std::string socket, const Nic& nic, SoftNic& device, FindWay find_way)
-    : path_(std::move(socket)),
-      nic_(nic),
-      device_(device),
-      find_way_(std::move(find_way)),
-      applications_(device, no_ports_) {
+    : path_(std::move(socket)), nic_(nic), device_(device), find_way_(std::move(find_way)), applications_(device, no_ports_) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path_.size() >= sizeof address.sun_path) {
@@ -159,7 +155,9 @@ ProgramAnswer NicBroker::answer(Session& session, const ProgramRequest& request,
         told.error = EOPNOTSUPP;
     }
   } catch (const NativeError& refused) {
-    told.error = refused.code == "NO_RESOURCES" ? ENOMEM : refused.error_number != 0 ? static_cast<uint32_t>(refused.error_number) : EINVAL;
+    told.error = refused.code == "NO_RESOURCES" ? ENOMEM
+                 : refused.error_number != 0    ? static_cast<uint32_t>(refused.error_number)
+                                                : EINVAL;
   }
   return told;
 }

@@ -1,5 +1,5 @@
-// Serves the programs of one simulated NIC at its socket: identities, queue pairs, ways to their peers, as a daemon does on the wire
-// (endpoint/program_protocol.h). It never waits: who carries out turns calls it when a program may have asked.
+// Serves the programs of one simulated NIC at its socket: identities, queue pairs, ways to their peers, as a daemon does on the
+// wire (endpoint/program_protocol.h). It never waits: who carries out turns calls it when a program may have asked.
 #pragma once
 
 #include <cstdint>

@@ -130,6 +130,7 @@ void ProgramHosts::wake(uint32_t, Time now) {
   const auto ended = [&](uint32_t program, int status) {
     ProgramFate& state = states_[program];
     state.ended = now;
+    if (turns_.overran(program)) state.failure = "was ended: for half a minute of real time it has not waited for anything";
     if (WIFSIGNALED(status)) {
       state.signal = static_cast<uint32_t>(WTERMSIG(status));
     } else {
@@ -192,11 +193,8 @@ bool ProgramHosts::start_ready(Time now) {
 
 void ProgramHosts::start(uint32_t number, Time now) {
   const PlannedProgram& one = plan_.programs[number];
-  ProgramStart how{.command = one.command,
-                   .environment = one.environment,
-                   .output = one.output,
-                   .errors = one.errors,
-                   .network = network_};
+  ProgramStart how{
+      .command = one.command, .environment = one.environment, .output = one.output, .errors = one.errors, .network = network_};
   std::string names;
   for (uint32_t i = 0; i < nics_.size(); ++i) names += (i > 0 ? " " : "") + plan_.names[i] + "=" + text_of(nics_[i].ip);
   const auto set = [&](const char* name, const std::string& value) { how.environment.push_back(name + ("=" + value)); };

@@ -1,9 +1,10 @@
-// Hosts of a simulation on which programs run, unmodified, in virtual time: started in their order, each with a NIC of the fabric,
-// whose queue pairs run in the programs themselves (engine/program_transports.h). To the schedule they are one machine, whose NICs
-// see what happens in the order of time. Time stands still while a program runs.
+// Hosts of a simulation on which programs run, unmodified, in virtual time: started in their order, each with a NIC of the
+// fabric, whose queue pairs run in the programs themselves (engine/program_transports.h). To the schedule they are one machine,
+// whose NICs see what happens in the order of time. Time stands still while a program runs.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "hosts/nic_broker.h"
@@ -29,8 +30,6 @@ class ProgramHosts final : public HostWork {
   // Ends all that run, and lets go of their NICs: must be called before the fabric is gone. Idempotent.
   void end();
   const std::vector<ProgramFate>& states() const { return states_; }
-  // Turns that were given.
-  uint64_t turns() const { return turns_.count(); }
 
  private:
   enum class Readiness : uint8_t { not_yet, ready, never };

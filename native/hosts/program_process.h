@@ -9,7 +9,8 @@
 
 namespace weir {
 
-// Descriptor of a new network namespace whose loopback has the addresses (IPv4, dotted). Throws NativeError where the system refuses.
+// Descriptor of a new network namespace whose loopback has the addresses (IPv4, dotted). Throws NativeError where the system
+// refuses.
 int make_program_network(const std::vector<std::string>& addresses);
 
 struct ProgramStart {

@@ -20,7 +20,7 @@ namespace {
 
 // Real time after which it is looked whether who has the turn lives.
 constexpr long kLook = 2'000'000;
-// Real time for which a thread may have the turn: then it is said that it never waits.
+// Looks after which a thread that still has the turn is taken for one that never waits: half a minute.
 constexpr int kMostLooks = 15'000;
 
 void wake(std::atomic<uint32_t>& word) { ::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0); }
@@ -32,6 +32,7 @@ Turns::Turns(std::string path, std::function<bool()> serve)
       serve_(std::move(serve)),
       seen_(kTurnPlaces),
       processes_(kTurnPrograms),
+      overran_(kTurnPrograms),
       news_(kTurnPrograms),
       changes_(kTurnPrograms) {
   const auto failed = [&](const char* call) {
@@ -105,13 +106,12 @@ void Turns::give(uint32_t number, const std::function<void(uint32_t, int)>& ende
   TurnPlace& place = memory_->place[number];
   const uint32_t program = place.program.load(std::memory_order_relaxed) % kTurnPrograms;
   see(number);
-  ++count_;
   place.idle.store(0, std::memory_order_relaxed);
   place.state.store(TurnPlace::runs, std::memory_order_relaxed);
   place.turn.store(1, std::memory_order_release);
   wake(place.turn);
   const bool lives = await(place, program, ended);
-  bool changed = !lives || place.idle.load(std::memory_order_relaxed) == 0;
+  const bool changed = !lives || place.idle.load(std::memory_order_relaxed) == 0;
   // Requests come by sockets, for whose answers programs wait as for others.
   const uint32_t causes = place.causes.load(std::memory_order_relaxed);
   const bool asks = lives && (causes & TurnPlace::kOthers) != 0 && (changed || place.until.load() == kNever);
@@ -132,7 +132,10 @@ bool Turns::await(TurnPlace& place, uint32_t program, const std::function<void(u
     if (place.state.load(std::memory_order_acquire) != TurnPlace::runs) break;
     int status = 0;
     const pid_t process = processes_[program];
-    if (looks == kMostLooks && process != 0) ::kill(process, SIGKILL);
+    if (looks == kMostLooks && process != 0) {
+      overran_[program] = true;
+      ::kill(process, SIGKILL);
+    }
     if (process != 0 && ::waitpid(process, &status, WNOHANG) != process) continue;
     // All of its threads have ended.
     processes_[program] = 0;

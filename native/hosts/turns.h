@@ -1,5 +1,5 @@
-// Turns of programs in virtual time (endpoint/program_turns.h): gives them, one thread after another in the order of their places,
-// until all wait.
+// Turns of programs in virtual time (endpoint/program_turns.h): gives them, one thread after another in the order of their
+// places, until all wait.
 #pragma once
 
 #include <sys/types.h>
@@ -17,8 +17,8 @@ namespace weir {
 
 class Turns {
  public:
-  // Makes the memory at `path`, which is removed in the end. `serve`: called when a thread has given its turn back, as it may have
-  // asked for something; returns whether it has got it. Throws NativeError.
+  // Makes the memory at `path`, which is removed in the end. `serve`: called when a thread has given its turn back, as it may
+  // have asked for something; returns whether it has got it. Throws NativeError.
   Turns(std::string path, std::function<bool()> serve);
   ~Turns();
   Turns(const Turns&) = delete;
@@ -30,6 +30,8 @@ class Turns {
   // The process in which a program's threads are; 0: it has ended, and they are gone.
   void set_process(uint32_t program, pid_t process) { processes_[program] = process; }
   pid_t process(uint32_t program) const { return processes_[program]; }
+  // Whether it was ended because a thread of it never waited.
+  bool overran(uint32_t program) const { return overran_[program]; }
   bool listens(uint32_t program, uint16_t port) const;
   // The NIC of the program's host has done something.
   void tell(uint32_t program) { ++news_[program]; }
@@ -38,8 +40,6 @@ class Turns {
   void run(Time now, const std::function<void(uint32_t program, int status)>& ended);
   // When the first of them wants to go on; kNever: none does by itself.
   Time next_deadline() const;
-  // Turns that were given.
-  uint64_t count() const { return count_; }
 
  private:
   // What a place had seen when it was last looked at.
@@ -59,10 +59,10 @@ class Turns {
   TurnMemory* memory_ = nullptr;
   std::vector<Seen> seen_;
   std::vector<pid_t> processes_;
+  std::vector<bool> overran_;
   std::vector<uint64_t> news_;
   std::vector<uint64_t> changes_;  // by program
   uint64_t all_changes_ = 0;
-  uint64_t count_ = 0;
 };
 
 }  // namespace weir

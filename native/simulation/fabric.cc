@@ -60,7 +60,8 @@ uint32_t count_of(const std::vector<uint32_t>& division) {
 
 Fabric::Fabric(const SimulationConfig& config, const std::vector<std::vector<QueuePairParameters>>& queue_pairs,
                const Sharing& sharing, HostWork* hosts)
-    : memory_(std::make_unique<PacketMemory>(PacketShape{has_programs(config) ? kPayloadDescriptors : kDescriptors, stride_of(config)})),
+    : memory_(std::make_unique<PacketMemory>(
+          PacketShape{has_programs(config) ? kPayloadDescriptors : kDescriptors, stride_of(config)})),
       window_(longest_window(config)),
       round_(windows_of_round(config, sharing.division)),
       first_mac_(config.nics.empty() ? 0 : config.nics.front().parameters.mac),

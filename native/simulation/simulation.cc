@@ -78,7 +78,8 @@ Simulation::Simulation(SimulationConfig config, Sharing sharing, HostWork* hosts
     : config_(std::move(config)),
       layout_(config_, config_.nics.size()),
       graph_(config_.graph ? std::make_unique<Graph>(config_) : nullptr),
-      fabric_(config_, queue_pairs(), divided(std::move(sharing)), graph_ != nullptr ? static_cast<HostWork*>(graph_.get()) : hosts),
+      fabric_(config_, queue_pairs(), divided(std::move(sharing)),
+              graph_ != nullptr ? static_cast<HostWork*>(graph_.get()) : hosts),
       next_sample_(config_.sample_interval > 0 ? 0 : kNever),
       reset_at_(config_.reset_after),
       heard_(fabric_.partition_count()) {

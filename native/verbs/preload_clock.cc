@@ -27,7 +27,8 @@ bool is_of_processor(clockid_t clock) {
 // Sleeps until then; returns the time that is left when a signal has ended the sleep, or 0.
 Time sleep_until(Time until) {
   bool interrupted = false;
-  wait_until(0, until, [] { return false; }, &interrupted);
+  wait_until(
+      0, until, [] { return false; }, &interrupted);
   return interrupted ? std::max<Time>(0, until - virtual_now()) : 0;
 }
 Time of(const timespec& t) { return t.tv_sec * kSecond + t.tv_nsec; }

@@ -16,7 +16,7 @@
 namespace weir {
 namespace {
 
-constexpr int kSignal = SIGSTKFLT;  // which nobody else uses
+constexpr int kSignal = SIGSTKFLT;   // which nobody else uses
 constexpr long kSample = 1'000'000;  // ns of processor time; the kernel looks at its ticks
 // So many samples alike are a wait, and one of a wait that is known.
 constexpr uint32_t kAlike = 3;
@@ -29,12 +29,14 @@ constexpr int kStill[] = {REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, 
                           REG_R15, REG_RDI, REG_RSI, REG_RBP, REG_RBX, REG_RSP};
 
 struct Sample {
+  uint32_t turns = 0;  // who gave its turn away since does not wait here
   int64_t instruction = 0;
   int64_t still[std::size(kStill)] = {};
 
   bool is_like(const Sample& other) const {
     const int64_t apart = instruction - other.instruction;
-    return apart < kLoop && apart > -kLoop && std::equal(std::begin(still), std::end(still), std::begin(other.still));
+    return turns == other.turns && apart < kLoop && apart > -kLoop &&
+           std::equal(std::begin(still), std::end(still), std::begin(other.still));
   }
 };
 
@@ -43,7 +45,9 @@ thread_local uint32_t alike __attribute__((tls_model("initial-exec"))) = 0;
 
 void look(int, siginfo_t*, void* context) {
   const auto& registers = static_cast<const ucontext_t*>(context)->uc_mcontext.gregs;
+  if (turns_given() % 2 != 0) return;
   Sample now;
+  now.turns = turns_given();
   now.instruction = registers[REG_RIP];
   std::ranges::transform(kStill, std::begin(now.still), [&](int which) { return registers[which]; });
   alike = now.is_like(last) ? alike + 1 : 1;
@@ -51,6 +55,7 @@ void look(int, siginfo_t*, void* context) {
   if (alike < kAlike) return;
   const int error = errno;
   give_turn(TurnPlace::kProgram, kNever, true);
+  last.turns = turns_given();
   errno = error;
 }
 

@@ -45,7 +45,8 @@ int wait_for_condition(pthread_mutex_t* mutex, Time until) {
   const uint32_t before = told();
   pthread_mutex_unlock(mutex);
   bool interrupted = false;
-  const bool woken = wait_until(kThreads, until, [&] { return told() != before; }, &interrupted);
+  const bool woken = wait_until(
+      kThreads, until, [&] { return told() != before; }, &interrupted);
   pthread_mutex_lock(mutex);
   return woken || interrupted ? 0 : ETIMEDOUT;
 }
@@ -65,8 +66,7 @@ clockid_t clock_of(pthread_cond_t* condition) {
 extern "C" {
 
 WEIR_EXPORT int pthread_create(pthread_t* out, const pthread_attr_t* attributes, void* (*routine)(void*), void* argument) {
-  static const auto real =
-      next<int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>("pthread_create");
+  static const auto real = next<int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>("pthread_create");
   if (!in_virtual_time()) return real(out, attributes, routine, argument);
   const uint32_t place = take_place();
   auto beginning = std::make_unique<Beginning>(Beginning{routine, argument, place});
@@ -121,9 +121,9 @@ WEIR_EXPORT int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_
   return in_virtual_time() ? wait_for_condition(mutex, until_of(until, clock_of(condition))) : real(condition, mutex, until);
 }
 
-WEIR_EXPORT int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock, const timespec* until) {
-  static const auto real =
-      next<int (*)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)>("pthread_cond_clockwait");
+WEIR_EXPORT int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
+                                       const timespec* until) {
+  static const auto real = next<int (*)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)>("pthread_cond_clockwait");
   return in_virtual_time() ? wait_for_condition(mutex, until_of(until, clock)) : real(condition, mutex, clock, until);
 }
 

@@ -1,5 +1,5 @@
-// The time stamp counter of a program in virtual time, kVirtualTicks a second, and what else would tell runs apart: random numbers
-// of the system. x86-64 only: elsewhere programs are refused before they begin.
+// The time stamp counter of a program in virtual time, kVirtualTicks a second, and what else would tell runs apart: random
+// numbers of the system. x86-64 only: elsewhere programs are refused before they begin.
 #include <errno.h>
 #include <signal.h>
 #include <spawn.h>

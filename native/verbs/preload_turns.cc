@@ -28,14 +28,15 @@ std::atomic<uint32_t> told_count{0};
 AlarmTimer timer;
 pthread_key_t ending;
 
-// So many readings of the clock in a row by one place of the program, or so many by several, without another wait, are a loop that
-// waits for time to pass: then so much passes, and again with each of fewer.
+// So many readings of the clock in a row by one place of the program, or so many by several, without another wait, are a loop
+// that waits for time to pass: then so much passes, and again with each of fewer.
 constexpr uint32_t kReadings = 1'000;
 constexpr uint32_t kMostReadings = 50'000;
 constexpr uint32_t kReadingsOfStep = 32;
 constexpr Time kReadingStep = 10 * kMicrosecond;
 
 constexpr uint32_t kNoPlace = UINT32_MAX;
+thread_local volatile uint32_t given __attribute__((tls_model("initial-exec"))) = 0;
 thread_local uint32_t alike_count __attribute__((tls_model("initial-exec"))) = 0;
 thread_local const void* read_from __attribute__((tls_model("initial-exec"))) = nullptr;
 thread_local uint32_t read_count __attribute__((tls_model("initial-exec"))) = 0;
@@ -150,12 +151,16 @@ Time read_clock(const void* from) {
   return virtual_now();
 }
 
+uint32_t turns_given() { return given; }
+
 Time virtual_now() { return memory->now.load(std::memory_order_acquire); }
 
 bool give_turn(uint32_t causes, Time until, bool idle) {
   TurnPlace* const place = own();
   if (place == nullptr) return false;
   if (is_first_thread()) until = std::min(until, timer.at);
+  given = given + 1;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
   read_count = alike_count = 0;
   place->causes.store(causes, std::memory_order_relaxed);
   place->until.store(until, std::memory_order_relaxed);
@@ -163,6 +168,8 @@ bool give_turn(uint32_t causes, Time until, bool idle) {
   place->state.store(TurnPlace::waits, std::memory_order_release);
   wake(place->state);
   await_turn(*place);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  given = given + 1;
   return fire_alarm();
 }
 
@@ -222,7 +229,8 @@ void note_port(uint16_t port) {
 AlarmTimer& alarm_timer() { return timer; }
 
 void refuse(const char* what) {
-  std::fprintf(stderr, "weir: virtual time: %s: this program cannot run in virtual time; weir lab run runs it in real time\n", what);
+  std::fprintf(stderr, "weir: virtual time: %s: this program cannot run in virtual time; weir lab run runs it in real time\n",
+               what);
   ::_exit(125);
 }
 

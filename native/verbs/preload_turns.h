@@ -12,14 +12,16 @@ bool in_virtual_time();
 // Virtual ns since the beginning.
 Time virtual_now();
 
-// Gives the turn away until one of the `causes` or the time `until`, and returns then. `idle`: this thread has found nothing to do
-// since its last wait, so that nobody need look at what it has done. Returns whether the program's timer has fired meanwhile, whose
-// signal is handled then.
+// Gives the turn away until one of the `causes` or the time `until`, and returns then. `idle`: this thread has found nothing to
+// do since its last wait, so that nobody need look at what it has done. Returns whether the program's timer has fired meanwhile,
+// whose signal is handled then.
 bool give_turn(uint32_t causes, Time until, bool idle);
+// How often this thread has begun to give its turn away, and come back from that: odd while it has none.
+uint32_t turns_given();
 // The time, where who asks for it again and again without another wait waits for it to pass. `from`: the place in the program.
 Time read_clock(const void* from);
-// The same until `done`, which is asked each time that something has changed, or until that time. Returns whether it is done. Ends
-// early, with `interrupted` set, when a signal of the program's timer was handled meanwhile.
+// The same until `done`, which is asked each time that something has changed, or until that time. Returns whether it is done.
+// Ends early, with `interrupted` set, when a signal of the program's timer was handled meanwhile.
 bool wait_until(uint32_t causes, Time until, const std::function<bool()>& done, bool* interrupted = nullptr);
 // This thread has done what others may wait for.
 void tell_others();

@@ -1,5 +1,5 @@
-// Waits of a program in virtual time for descriptors, child processes and others' turns. Whatever passes between programs of a run
-// by sockets, pipes and files takes no time.
+// Waits of a program in virtual time for descriptors, child processes and others' turns. Whatever passes between programs of a
+// run by sockets, pipes and files takes no time.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +41,8 @@ template <class Ask>
 int wait_for(Time until, const Ask& ask) {
   int result = 0;
   bool interrupted = false;
-  wait_until(kAnything, until, [&] { return (result = ask()) != 0; }, &interrupted);
+  wait_until(
+      kAnything, until, [&] { return (result = ask()) != 0; }, &interrupted);
   if (interrupted && result == 0) return errno = EINTR, -1;
   return result;
 }
@@ -85,7 +86,8 @@ std::string address_of(std::string_view name) {
   for (std::string_view rest = all == nullptr ? "" : all; !rest.empty();) {
     const std::string_view one = rest.substr(0, rest.find(' '));
     rest.remove_prefix(std::min(rest.size(), one.size() + 1));
-    if (one.starts_with(name) && one.size() > name.size() && one[name.size()] == '=') return std::string(one.substr(name.size() + 1));
+    if (one.starts_with(name) && one.size() > name.size() && one[name.size()] == '=')
+      return std::string(one.substr(name.size() + 1));
   }
   return {};
 }
@@ -157,8 +159,7 @@ WEIR_EXPORT ssize_t recvfrom(int descriptor, void* bytes, size_t length, int fla
   size_t got = 0;
   while (got < length) {
     if (!await(descriptor, POLLIN, flags)) return got > 0 ? static_cast<ssize_t>(got) : -1;
-    const ssize_t part =
-        real(descriptor, static_cast<char*>(bytes) + got, length - got, flags & ~MSG_WAITALL, from, from_length);
+    const ssize_t part = real(descriptor, static_cast<char*>(bytes) + got, length - got, flags & ~MSG_WAITALL, from, from_length);
     if (part <= 0) return got > 0 ? static_cast<ssize_t>(got) : part;
     got += static_cast<size_t>(part);
   }

@@ -2,9 +2,10 @@
  * Programs of a scenario in virtual time: what they need to find their host's simulated NIC, and what becomes of them. They are
  * started, and given their turns, by native/hosts/.
  */
-import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { constants, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { WeirError } from "../../base/error.js";
 import { makeFolder } from "../../base/folder.js";
 import { hearsTelemetry } from "../../congestion/flow_state.js";
 import { DeviceFiles, kFilesSuffix, writeSystemFiles } from "../../daemon/programs/device_files.js";
@@ -38,6 +39,9 @@ export class SimPrograms {
     private readonly folder: string,
   ) {
     const libraries = programLibraries();
+    if (!existsSync(join(libraries, kTurns))) {
+      throw new WeirError(`${join(libraries, kTurns)} was not built`, { hint: "npm run build:native" });
+    }
     const { hosts, programs } = scenario;
     const telemetry = hearsTelemetry(scenario.congestion.algorithm) ? kTelemetryBytes : 0;
     const numbers = new Map(programs.map(({ id }, i) => [id, i]));
@@ -124,6 +128,7 @@ export class SimPrograms {
       const { background } = this.scenario.programs.find((one) => one.id === id) as Scenario["programs"][number];
       return { ...times, ...outputs, ...(!background && { failure: "still ran when the run ended" }) };
     }
+    if (failure !== "") return { ...times, ...outputs, failure };
     if (signal !== 0) {
       const name = Object.entries(constants.signals).find(([, number]) => number === signal)?.[0] ?? `signal ${signal}`;
       return { ...times, ...outputs, signal: name, failure: `was ended by ${name}` };

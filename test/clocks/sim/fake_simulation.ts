@@ -112,6 +112,7 @@ export class FakeSimulation {
         return this.now === until;
       },
       faults: () => [],
+      programs: () => [],
       operations: () => ({ started: new Float64Array(), ended: new Float64Array(), taken: new Uint32Array() }),
       progress: () => ({
         now: this.now,
