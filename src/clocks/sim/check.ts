@@ -11,7 +11,8 @@ export function checkForSimulation({ tcp, programs, graphs }: Pick<Scenario, "tc
   const fail = (why: string, hint: string) => {
     throw new WeirError(`traffic ${program.id}: ${why}`, { hint });
   };
-  if (graphs.length > 0) fail("programs and message graphs cannot run together in virtual time", "leave one of them out");
+  if (graphs.length > 0)
+    fail("programs and message graphs cannot run together in virtual time", "leave one of them out");
   if (process.arch !== "x64") {
     fail("programs run in virtual time on x86-64 only, whose time stamp counter can be theirs", "use weir lab run");
   }

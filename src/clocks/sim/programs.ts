@@ -115,14 +115,19 @@ export class SimPrograms {
     files.write({ up: true, gids: [addressOf(index)], counters: {} });
     const system = writeSystemFiles(this.#folder, [host], join(this.#folder, `${host}.sys`), () => false);
     const { LD_PRELOAD: preload, ...rest } = programEnvironment(libraries, system);
-    const inherited = kInherited.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]]));
+    const inherited = kInherited.flatMap((name) =>
+      process.env[name] === undefined ? [] : [[name, process.env[name]]],
+    );
     const own = { ...rest, LD_PRELOAD: `${join(libraries, kTurns)}:${preload}`, WEIR_HOST: host };
     return [...inherited, ...Object.entries(own)].map(([name, value]) => `${name}=${value}`);
   }
 
   #fate(id: string, { started, ended, status, signal, failure }: ProgramFate): Partial<ProgramResult> {
     if (started === undefined) return { failure: failure || "did not start: the run ended before it was its turn" };
-    const outputs = { stdout: outputOf(this.#output(id, "out"), id, "out"), stderr: outputOf(this.#output(id, "err"), id, "err") };
+    const outputs = {
+      stdout: outputOf(this.#output(id, "out"), id, "out"),
+      stderr: outputOf(this.#output(id, "err"), id, "err"),
+    };
     const times = { started_s: started / 1e9, ...(ended !== undefined && { ended_s: ended / 1e9 }) };
     if (ended === undefined) {
       const { background } = this.scenario.programs.find((one) => one.id === id) as Scenario["programs"][number];
