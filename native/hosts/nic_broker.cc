@@ -68,10 +68,10 @@ bool NicBroker::serve() {
     for (ProgramRequest request; lives;) {
       const ssize_t got = ::recv(session.socket, &request, sizeof request, MSG_DONTWAIT | MSG_PEEK);
       if (got < 0 && (errno == EAGAIN || errno == EINTR)) break;
-      lives = got > 0;
       any = true;
-      // A request is sent whole.
-      if (got != static_cast<ssize_t>(sizeof request)) break;
+      // A request is sent whole: what is shorter is another's, such as librdmacm's hello.
+      lives = got == static_cast<ssize_t>(sizeof request);
+      if (!lives) break;
       (void)!::recv(session.socket, &request, sizeof request, MSG_DONTWAIT);
       ProgramOpening opening;
       const ProgramAnswer told = answer(session, request, opening);

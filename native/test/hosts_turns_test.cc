@@ -99,13 +99,13 @@ TEST_CASE("turns: what a thread does has others look, but not what it finds undo
   TurnsBed bed;
   constexpr uint32_t kOthers = TurnPlace::kOthers;
   bed.add(0, {{.causes = kOthers}, {.causes = kOthers, .idle = true}, {.until = 20, .idle = true}});
-  bed.add(1, {{.causes = kOthers}, {.until = 10, .idle = true}});
+  bed.add(1, {{.causes = kOthers}, {.until = 20, .idle = true}});
   // The first looks again after the second has run, and the second after the first: both find nothing, which is no news.
   CHECK(bed.run(0) == Taken{{0, 0}, {1, 0}, {0, 0}});
-  // The second ends, which is some.
   CHECK(bed.run(10).empty());
   bed.turns.tell(1);
   CHECK(bed.run(10).empty());
+  // A third that has run is some.
   bed.add(2, {});
   CHECK(bed.run(11) == Taken{{2, 11}, {0, 11}, {1, 11}});
   CHECK(bed.run(20) == Taken{{0, 20}, {1, 20}});

@@ -66,9 +66,24 @@ void begin_looking() {
   ::sigaction(kSignal, &ours, nullptr);
 }
 
+// A signal that still waits would end the program that this one becomes.
+void end_looking() {
+  struct sigaction ignored {};
+  ignored.sa_handler = SIG_IGN;
+  ::sigaction(kSignal, &ignored, nullptr);
+}
+
 #endif
 
 }  // namespace
+
+void pause_watch(bool whether) {
+#if defined(__x86_64__)
+  if (in_virtual_time()) whether ? end_looking() : begin_looking();
+#else
+  (void)whether;
+#endif
+}
 
 void watch_spins() {
 #if defined(__x86_64__)

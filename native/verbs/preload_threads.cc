@@ -51,6 +51,13 @@ int wait_for_condition(pthread_mutex_t* mutex, Time until) {
   return woken || interrupted ? 0 : ETIMEDOUT;
 }
 
+template <class Lock>
+int lock_in_turns(Lock* lock, int (*attempt)(Lock*)) {
+  int error = attempt(lock);
+  if (error == EBUSY) wait_until(kThreads, kNever, [&] { return (error = attempt(lock)) != EBUSY; });
+  return error;
+}
+
 // glibc keeps the clock of a condition in its flags, which it does not tell: those with another than CLOCK_REALTIME are noted.
 constexpr size_t kConditions = 256;
 pthread_cond_t* monotonic[kConditions];
@@ -89,11 +96,23 @@ WEIR_EXPORT int pthread_join(pthread_t thread, void** result) {
 
 WEIR_EXPORT int pthread_mutex_lock(pthread_mutex_t* mutex) {
   static const auto real = next<int (*)(pthread_mutex_t*)>("pthread_mutex_lock");
-  static const auto attempt = next<int (*)(pthread_mutex_t*)>("pthread_mutex_trylock");
-  if (!in_virtual_time()) return real(mutex);
-  int error = attempt(mutex);
-  if (error == EBUSY) wait_until(kThreads, kNever, [&] { return (error = attempt(mutex)) != EBUSY; });
-  return error;
+  return in_virtual_time() ? lock_in_turns(mutex, ::pthread_mutex_trylock) : real(mutex);
+}
+
+WEIR_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t* lock) {
+  static const auto real = next<int (*)(pthread_rwlock_t*)>("pthread_rwlock_rdlock");
+  return in_virtual_time() ? lock_in_turns(lock, ::pthread_rwlock_tryrdlock) : real(lock);
+}
+
+WEIR_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t* lock) {
+  static const auto real = next<int (*)(pthread_rwlock_t*)>("pthread_rwlock_wrlock");
+  return in_virtual_time() ? lock_in_turns(lock, ::pthread_rwlock_trywrlock) : real(lock);
+}
+
+WEIR_EXPORT int pthread_barrier_wait(pthread_barrier_t* barrier) {
+  static const auto real = next<int (*)(pthread_barrier_t*)>("pthread_barrier_wait");
+  if (in_virtual_time()) refuse("pthread_barrier_wait()");
+  return real(barrier);
 }
 
 WEIR_EXPORT int pthread_cond_init(pthread_cond_t* condition, const pthread_condattr_t* attributes) {

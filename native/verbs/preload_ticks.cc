@@ -82,6 +82,17 @@ void let_read(bool) {}
 
 #endif
 
+// Only a program that could not become another comes back.
+template <class Execute>
+int become(const Execute& execute) {
+  pause_watch(true);
+  let_read(true);
+  const int result = execute();
+  let_read(false);
+  pause_watch(false);
+  return result;
+}
+
 // The same numbers in each run, others in each program.
 Random& random_numbers() {
   static Random numbers = [] {
@@ -131,18 +142,12 @@ WEIR_EXPORT int getentropy(void* bytes, size_t length) { return getrandom(bytes,
 
 WEIR_EXPORT int execve(const char* path, char* const* arguments, char* const* environment) {
   static const auto real = next<int (*)(const char*, char* const*, char* const*)>("execve");
-  let_read(true);
-  const int result = real(path, arguments, environment);
-  let_read(false);
-  return result;
+  return become([&] { return real(path, arguments, environment); });
 }
 WEIR_EXPORT int execv(const char* path, char* const* arguments) { return execve(path, arguments, environ); }
 WEIR_EXPORT int execvp(const char* file, char* const* arguments) {
   static const auto real = next<int (*)(const char*, char* const*)>("execvp");
-  let_read(true);
-  const int result = real(file, arguments);
-  let_read(false);
-  return result;
+  return become([&] { return real(file, arguments); });
 }
 
 // Its child would have the memory of its parent, which waits without giving its turn away.

@@ -39,6 +39,8 @@ bool take_ended_child();
 
 // From now on this thread is found when it waits for memory to change.
 void watch_spins();
+// Nobody of the process is, while it becomes another program.
+void pause_watch(bool whether);
 
 // Notes the port at which the process listens.
 void note_port(uint16_t port);

@@ -109,6 +109,14 @@ WEIR_EXPORT int ppoll(pollfd* all, nfds_t count, const timespec* timeout, const 
   return wait_for(until_of(timeout), [&] { return real(all, count, &kNow, mask); });
 }
 
+WEIR_EXPORT int __poll_chk(pollfd* all, nfds_t count, int timeout, size_t) { return poll(all, count, timeout); }
+
+WEIR_EXPORT int pselect(int count, fd_set* in, fd_set* out, fd_set* except, const timespec* timeout, const sigset_t* mask) {
+  static const auto real = next<int (*)(int, fd_set*, fd_set*, fd_set*, const timespec*, const sigset_t*)>("pselect");
+  if (in_virtual_time()) refuse("pselect()");
+  return real(count, in, out, except, timeout, mask);
+}
+
 WEIR_EXPORT int select(int count, fd_set* in, fd_set* out, fd_set* except, timeval* timeout) {
   static const auto real = next<int (*)(int, fd_set*, fd_set*, fd_set*, timeval*)>("select");
   if (!in_virtual_time()) return real(count, in, out, except, timeout);
