@@ -13,9 +13,7 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <optional>
 #include <thread>
 
 #include "base/native_error.h"
@@ -37,7 +35,7 @@ int set_addresses(const std::vector<std::string>& addresses) {
   if (::ioctl(socket, SIOCSIFFLAGS, &request) < 0) error = errno;
   for (size_t i = 0; i < addresses.size() && error == 0; ++i) {
     ifreq one{};
-    std::snprintf(one.ifr_name, sizeof one.ifr_name, "lo:%zu", i);
+    ("lo:" + std::to_string(i)).copy(one.ifr_name, sizeof one.ifr_name - 1);
     auto& address = reinterpret_cast<sockaddr_in&>(one.ifr_addr);
     address.sin_family = AF_INET;
     ::inet_pton(AF_INET, addresses[i].c_str(), &address.sin_addr);

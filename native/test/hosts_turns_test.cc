@@ -111,18 +111,5 @@ TEST_CASE("turns: what a thread does has others look, but not what it finds undo
   CHECK(bed.run(20) == Taken{{0, 20}, {1, 20}});
 }
 
-TEST_CASE("turns: news of a NIC is for the programs of its host, and for those who wait for it") {
-  TurnsBed bed;
-  bed.add(0, {{.causes = TurnPlace::kNews}});
-  bed.add(1, {{.causes = TurnPlace::kNews}});
-  bed.add(1, {{.causes = TurnPlace::kProgram}});
-  bed.run(0);
-  bed.turns.tell(1);
-  // The third ends, as another thread of its program has run; the first waits on.
-  CHECK(bed.run(7) == Taken{{1, 7}, {2, 7}});
-  bed.turns.tell(0);
-  CHECK(bed.run(9) == Taken{{0, 9}});
-}
-
 }  // namespace
 }  // namespace weir::test
