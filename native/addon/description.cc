@@ -240,6 +240,7 @@ Napi::Value description(const Napi::CallbackInfo& info) {
   configuration.add<NicNeighbourParameters>();
   configuration.add<WorkerConfig>();
   configuration.add<SimulationConfig>();
+  configuration.add<ProgramPlan>();
   configuration.add<IdealNetworkConfig>();
   configuration.add<FairNetworkConfig>();
   configuration.add<NetworkSize>();
@@ -267,6 +268,7 @@ Napi::Value description(const Napi::CallbackInfo& info) {
   reports.add<PeerCredentials>();
   reports.add<NumberedQueue>();
   reports.add<SimulationProgress>();
+  reports.add<ProgramFate>();
   reports.add<SimulationManifest>();
   reports.add<SimulationCounters>();
   reports.add<FastForwardReport>();

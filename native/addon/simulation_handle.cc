@@ -38,7 +38,8 @@ Napi::Function SimulationHandle::define(Napi::Env env) {
        method<&SimulationHandle::reconfigure_switch, "reconfigureSwitch(index, config)">(),
        method<&SimulationHandle::reroute, "reroute(index, routes)">(), method<&SimulationHandle::set_link, "setLink(link, up)">(),
        method<&SimulationHandle::faults, "faults()">(), method<&SimulationHandle::operations, "operations()">(),
-       method<&SimulationHandle::fast_forward, "fastForward()">(), method<&SimulationHandle::close, "close()">()});
+       method<&SimulationHandle::fast_forward, "fastForward()">(), method<&SimulationHandle::programs, "programs()">(),
+       method<&SimulationHandle::close, "close()">()});
 }
 
 SimulationHandle::SimulationHandle(const Napi::CallbackInfo& info) : Wrap(info) {
@@ -46,7 +47,13 @@ SimulationHandle::SimulationHandle(const Napi::CallbackInfo& info) : Wrap(info) 
     SimulationConfig config;
     from_js(info[0], config, {.name = "simulation"});
     check(config);
-    simulation_ = std::make_unique<Simulation>(std::move(config));
+    if (info.Length() > 1 && info[1].IsObject()) {
+      ProgramPlan plan;
+      from_js(info[1], plan, {.name = "programs"});
+      hosts_ = std::make_unique<ProgramHosts>(config, std::move(plan));
+    }
+    simulation_ = std::make_unique<Simulation>(std::move(config), Sharing{}, hosts_.get());
+    if (hosts_ != nullptr) hosts_->begin(simulation_->fabric());
   });
 }
 
@@ -150,7 +157,16 @@ void SimulationHandle::set_link(uint32_t link, bool up) {
 
 std::vector<FaultState> SimulationHandle::faults() { return native().fabric().faults(); }
 
-void SimulationHandle::close() { simulation_.reset(); }
+std::vector<ProgramFate> SimulationHandle::programs() {
+  return hosts_ == nullptr ? std::vector<ProgramFate>{} : hosts_->states();
+}
+
+void SimulationHandle::close() {
+  // Programs end before their NICs.
+  if (hosts_ != nullptr) hosts_->end();
+  simulation_.reset();
+  hosts_.reset();
+}
 
 double simulation_footprint(const NetworkSize& size) { return footprint(size); }
 

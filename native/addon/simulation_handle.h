@@ -10,6 +10,7 @@
 #include "addon/inspect.h"
 #include "addon/operation_times.h"
 #include "addon/wrap.h"
+#include "hosts/program_hosts.h"
 #include "simulation/footprint.h"
 #include "simulation/simulation.h"
 
@@ -105,8 +106,10 @@ class SimulationHandle : public Wrap<SimulationHandle> {
   std::vector<FaultState> faults();
   OperationTimes operations();
   std::optional<FastForwardReport> fast_forward();
+  std::vector<ProgramFate> programs();
   void close();
 
+  std::unique_ptr<ProgramHosts> hosts_;  // null: there are no programs
   std::unique_ptr<Simulation> simulation_;
 };
 

@@ -35,7 +35,7 @@ void NicApplications::take_work() {
 bool NicApplications::close_program(uint32_t number) {
   ProgramLink* const link = programs_.find(number);
   if (link == nullptr) return false;
-  programs_.count(number, nic_, ports_.front());
+  programs_.count(number, nic_, port());
   link->drop_frames(nic_.transport_counters());
   for (const uint32_t qpn : std::set(programs_.queue_pairs(number))) {
     const LentPairNews* told = news(qpn);
@@ -159,7 +159,7 @@ bool NicApplications::destroy_address_handle(uint32_t handle) {
 
 bool NicApplications::attach_group(uint32_t qpn, const IpAddress& group) {
   nic_.applications().attach_group(qpn, group);
-  ports_.front().port().take_groups();
+  if (port() != nullptr) port()->port().take_groups();
   return true;
 }
 

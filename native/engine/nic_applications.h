@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-#include "endpoint/wire_nic.h"
+#include "endpoint/soft_nic.h"
 #include "engine/nic_programs.h"
 #include "engine/verbs_rings.h"
 #include "engine/wire_port.h"
@@ -16,8 +16,9 @@ namespace weir {
 
 class NicApplications {
  public:
-  // `ports`: the NIC's, its link's the first. Both are made later, and outlive it but for its rings.
-  NicApplications(WireNic& nic, std::vector<WirePort>& ports) : nic_(nic), ports_(ports) {}
+  // `ports`: the NIC's, its link's the first; none where the NIC is simulated. Both are made later, and outlive it but for its
+  // rings.
+  NicApplications(SoftNic& nic, std::vector<WirePort>& ports) : nic_(nic), ports_(ports) {}
 
   VerbsRings& rings() { return rings_; }
   NicPrograms& programs() { return programs_; }
@@ -49,12 +50,13 @@ class NicApplications {
   bool deregister_memory(uint32_t key) { return nic_.memory().remove(key); }
 
  private:
+  WirePort* port() { return ports_.empty() ? nullptr : &ports_.front(); }
   void take_work();
   uint32_t create_for_program(VerbsQueuePairParameters parameters);
   uint32_t create_or_reclaim(const VerbsQueuePairParameters& parameters);
   void reclaim_pair();
 
-  WireNic& nic_;
+  SoftNic& nic_;
   std::vector<WirePort>& ports_;
   VerbsRings rings_;
   NicPrograms programs_;

@@ -369,7 +369,7 @@ void NicDevice::loop(Time now) {
 
 void NicDevice::settle_counters() {
   nic_.observation().settle_counters();
-  if (applications_ != nullptr) applications_->programs().count(nic_, ports_.front());
+  if (applications_ != nullptr) applications_->programs().count(nic_, &ports_.front());
 }
 
 Time NicDevice::next_deadline() {

@@ -58,9 +58,9 @@ struct NicPrograms::Program {
     if (memory_fd >= 0) ::close(memory_fd);
     if (wake_fd >= 0) ::close(wake_fd);
   }
-  void count(SoftNic& nic, WirePort& port) {
+  void count(SoftNic& nic, WirePort* port) {
     if (path != nullptr) {
-      link->pass(account.take(memory->lent, nic, port));
+      link->pass(account.take(memory->lent, nic, *port));
       for (const uint32_t qpn : queue_pairs) {
         if (QpCounters* counters = nic.applications().counters(qpn); counters != nullptr)
           account.read(memory->lent, qpn, *counters);
@@ -108,7 +108,7 @@ ProgramOpening NicPrograms::open() {
   return opening;
 }
 
-void NicPrograms::count(uint32_t number, SoftNic& nic, WirePort& port) { programs_.at(number)->count(nic, port); }
+void NicPrograms::count(uint32_t number, SoftNic& nic, WirePort* port) { programs_.at(number)->count(nic, port); }
 
 bool NicPrograms::close(uint32_t number) {
   const auto found = programs_.find(number);
@@ -158,7 +158,7 @@ std::vector<uint32_t> NicPrograms::numbers() const {
 
 const QpCounters& NicPrograms::past(uint32_t number) const { return programs_.at(number)->past; }
 
-void NicPrograms::count(SoftNic& nic, WirePort& port) {
+void NicPrograms::count(SoftNic& nic, WirePort* port) {
   for (const auto& [number, program] : programs_) program->count(nic, port);
 }
 
@@ -169,11 +169,14 @@ void NicPrograms::take(SoftNic& nic) {
   }
 }
 
-void NicPrograms::publish() {
+bool NicPrograms::publish() {
+  bool any = false;
   for (const auto& [number, program] : programs_) {
     program->link->publish();
+    any |= program->link->has_given();
     if (program->link->take_wake()) program->wake();
   }
+  return any;
 }
 
 void NicPrograms::change_link(bool up) {

@@ -65,13 +65,14 @@ class NicPrograms {
   // Counters of its queue pairs that are gone.
   const QpCounters& past(uint32_t number) const;
 
-  // Adds what their transports have counted, and what those with paths of their own have.
-  void count(SoftNic& nic, WirePort& port);
-  void count(uint32_t number, SoftNic& nic, WirePort& port);
+  // Adds what their transports have counted, and what those with paths of their own have, for which there is a port.
+  void count(SoftNic& nic, WirePort* port);
+  void count(uint32_t number, SoftNic& nic, WirePort* port);
 
   // Takes in a turn what programs have submitted; gives back and wakes.
   void take(SoftNic& nic);
-  void publish();
+  // Returns whether any program has been given frames or slots since the last time.
+  bool publish();
   // The link is there, or not: programs hear of changes.
   void tell_link(bool up) {
     if (up != link_up_) change_link(up);

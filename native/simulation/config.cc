@@ -6,6 +6,13 @@
 #include "switching/forwarding.h"
 
 namespace weir {
+namespace {
+
+bool hosts_programs(const SimulatedNic& nic) { return nic.parameters.verbs_queue_pairs > 0; }
+
+}  // namespace
+
+bool has_programs(const SimulationConfig& config) { return std::ranges::any_of(config.nics, hosts_programs); }
 
 void check(const SimulatedRoutes& s, size_t ports, size_t hosts) {
   const auto is_port = [&](uint16_t port) { return port < ports; };
@@ -70,6 +77,10 @@ std::vector<uint32_t> machines_of(const SimulationConfig& config) {
   if (config.graph && !config.graph->machine_of_nic.empty()) return config.graph->machine_of_nic;
   std::vector<uint32_t> machines(config.nics.size());
   std::iota(machines.begin(), machines.end(), 0);
+  const auto first = std::ranges::find_if(config.nics, hosts_programs);
+  for (size_t i = 0; i < machines.size(); ++i) {
+    if (hosts_programs(config.nics[i])) machines[i] = static_cast<uint32_t>(first - config.nics.begin());
+  }
   return machines;
 }
 

@@ -172,7 +172,10 @@ void check(const SimulationConfig& config);
 // The same for routes of a switch with so many ports, in a network of so many hosts.
 void check(const SimulatedRoutes& routes, size_t ports, size_t hosts);
 
-// For each NIC the first one of its machine.
+// Whether any NIC has queue pairs of programs, whose frames have payload.
+bool has_programs(const SimulationConfig& config);
+
+// For each NIC the first one of its machine. Those with programs are of one: these see each other at once by what is no network.
 std::vector<uint32_t> machines_of(const SimulationConfig& config);
 
 }  // namespace weir

@@ -37,8 +37,15 @@ void install_routes(Forwarding& forwarding, const SimulatedRoutes& routes, uint6
   for (const SimulatedRoutes::Pin& pin : routes.pins) forwarding.pin(first_mac + pin.from, first_mac + pin.to, pin.port);
 }
 
+// Bytes of a frame with payload, of the longest that queue pairs send.
+constexpr uint32_t kPayloadStride = 4'352;
+static_assert(kPayloadStride >= kMaxHeaders + 4'096);
+// So many of those take a hundred megabytes.
+constexpr uint32_t kPayloadDescriptors = 1u << 15;
+
 // Bytes of a descriptor.
 uint32_t stride_of(const SimulationConfig& config) {
+  if (has_programs(config)) return kPayloadStride;
   const auto telemetry = [](const SimulatedNic& nic) { return (hears(nic.parameters.congestion) & kHearsTelemetry) != 0; };
   const auto datagrams = [](const SimulatedSwitch& device) { return device.parameters.cnms_by_ip; };
   const bool longer = std::ranges::any_of(config.nics, telemetry) || std::ranges::any_of(config.switches, datagrams);
@@ -53,7 +60,8 @@ uint32_t count_of(const std::vector<uint32_t>& division) {
 
 Fabric::Fabric(const SimulationConfig& config, const std::vector<std::vector<QueuePairParameters>>& queue_pairs,
                const Sharing& sharing, HostWork* hosts)
-    : memory_(std::make_unique<PacketMemory>(PacketShape{kDescriptors, stride_of(config)})),
+    : memory_(std::make_unique<PacketMemory>(
+          PacketShape{has_programs(config) ? kPayloadDescriptors : kDescriptors, stride_of(config)})),
       window_(longest_window(config)),
       round_(windows_of_round(config, sharing.division)),
       first_mac_(config.nics.empty() ? 0 : config.nics.front().parameters.mac),
@@ -124,7 +132,7 @@ void Fabric::add_devices(const SimulationConfig& config, const std::vector<std::
   for (const uint32_t i : order) {
     const size_t number = switches_.size() + i;
     Partition& partition = *partitions_[places_[number].partition];
-    nics_[i] = &partition.add_nic(config.nics[i].parameters, queue_pairs[i], places_[number], first_port_[number]);
+    nics_[i] = &partition.add_nic(config.nics[i].parameters, queue_pairs[i], places_[number], first_port_[number], i);
   }
 }
 

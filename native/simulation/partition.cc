@@ -47,18 +47,43 @@ class Partition::SwitchNode final : public Node {
   SoftSwitch device;
 };
 
+// Queue pairs of programs have their completions there, and a simulation has no others of applications.
+class NoCompletions final : public CompletionSink {
+ public:
+  void complete(const Completion&) override {}
+};
+
 class Partition::NicNode final : public Node {
  public:
   NicNode(Partition& partition, const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs,
-          DevicePlace place, uint32_t port)
-      : Node(partition, place.device, port, kWake - place.nic), device(parameters, queue_pairs, partition.pool_, *this) {}
+          DevicePlace place, uint32_t port, uint32_t number)
+      : Node(partition, place.device, port, kWake - place.nic),
+        device(parameters, queue_pairs, partition.pool_, *this, &completions_),
+        pool_(partition.pool_),
+        number(number),
+        hosted(parameters.verbs_queue_pairs > 0 && partition.hosts_ != nullptr) {}
 
   void depart(uint16_t, PacketId id, Time at) override {
+    if (pool_.has_payload()) [[unlikely]]
+      complete(id);
     device.left(id);
     transmit(0, id, at);
   }
 
+ private:
+  NoCompletions completions_;
+  // Frames with payload are described when they leave, as those without are when they are written.
+  void complete(PacketId id) {
+    device.seal();
+    Packet& packet = pool_[id];
+    if (!is_flow_control(packet.meta.kind)) classify(pool_.data(id), packet.length, packet.meta);
+  }
+
+ public:
   SoftNic device;
+  PacketPool& pool_;
+  const uint32_t number;
+  const bool hosted;
   Rate slowed = 0;  // pace of the last frame by a fault
 };
 
@@ -81,9 +106,9 @@ SoftSwitch& Partition::add_switch(const SwitchParameters& parameters, uint32_t f
 }
 
 SoftNic& Partition::add_nic(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs,
-                            DevicePlace place, uint32_t port) {
+                            DevicePlace place, uint32_t port, uint32_t number) {
   if (place.nic == 0) first_nic_.push_back(static_cast<uint32_t>(nics_.size()));
-  return nics_.emplace_back(std::make_unique<NicNode>(*this, parameters, queue_pairs, place, port))->device;
+  return nics_.emplace_back(std::make_unique<NicNode>(*this, parameters, queue_pairs, place, port, number))->device;
 }
 
 // Hints for the caches: frames are many, and come from elsewhere, and so are devices. Inlined, or GCC takes calls that do nothing
@@ -215,9 +240,15 @@ void Partition::handle(const Event& event) {
   if ((event.packet & kPauses) != 0) return pause(event.device, event.packet & ~kPauses);
   if (event.device < switches_.size()) return switches_[event.device]->device.wake(event.packet, event.at);
   if ((event.packet & kHost) != 0) return hosts_->wake(event.packet & ~kHost, event.at);
-  SoftNic& nic = nic_of(event.device, kWake - event.kind).device;
-  if ((event.packet & kClose) == 0) return nic.wake(event.packet, event.at);
-  nic.close(event.at, event.packet & ~kClose);
+  NicNode& node = nic_of(event.device, kWake - event.kind);
+  if ((event.packet & kClose) != 0) return node.device.close(event.at, event.packet & ~kClose);
+  node.device.wake(event.packet, event.at);
+  tell_host(node);
+}
+
+void Partition::tell_host(const NicNode& node) {
+  if (node.hosted) [[unlikely]]
+    hosts_->heard(node.number, now_);
 }
 
 void Partition::transmit(uint32_t port, PacketId id, Time at) {
@@ -303,6 +334,7 @@ void Partition::arrive(const Event& event) {
       if (packet.slowed != node.slowed) [[unlikely]]
         node.device.slow(node.slowed = packet.slowed);
       node.device.receive(now_, pool_.data(id), packet.length, packet.meta, Refusal::none);
+      tell_host(node);
     }
   }
   pool_.free(id);
@@ -311,7 +343,8 @@ void Partition::arrive(const Event& event) {
 void Partition::record(uint32_t tap, PacketId id, Time at) {
   const Packet& packet = pool_[id];
   TracedFrame& traced = traced_.emplace_back();
-  traced.frame = {.stamp = at, .tap = tap, .captured = pool_.present(id), .original = packet.length};
+  const uint32_t captured = std::min<uint32_t>(pool_.present(id), sizeof traced.bytes);
+  traced.frame = {.stamp = at, .tap = tap, .captured = captured, .original = packet.length};
   if (is_flow_control(packet.meta.kind)) {
     traced.frame.captured = build_flow_control(traced.bytes, packet);
   } else {

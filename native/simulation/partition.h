@@ -46,6 +46,8 @@ class HostWork {
  public:
   // The host of a NIC is woken, which it asked for by Fabric::wake_host().
   virtual void wake(uint32_t nic, Time now) = 0;
+  // A NIC with queue pairs of programs has had an event: frames may have come to them, and packets left.
+  virtual void heard(uint32_t /*nic*/, Time /*now*/) {}
 
  protected:
   ~HostWork() = default;
@@ -75,9 +77,9 @@ class alignas(64) Partition {
 
   // Switches before NICs. `first_port`: its place among the directions.
   SoftSwitch& add_switch(const SwitchParameters& parameters, uint32_t first_port);
-  // Those of a machine follow each other, in the order of their numbers.
+  // Those of a machine follow each other, in the order of their numbers. `number`: among all NICs.
   SoftNic& add_nic(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs, DevicePlace place,
-                   uint32_t port);
+                   uint32_t port, uint32_t number);
 
   // A run is going to begin: what it was told since the last is seen by next_window().
   void begin();
@@ -135,6 +137,7 @@ class alignas(64) Partition {
   Outbox& outbox(uint32_t turn, uint32_t to) { return outboxes_[turn * traded_.size() + to]; }
   void take_in(uint32_t turn, std::span<const std::unique_ptr<Partition>> all);
   void give_back();
+  void tell_host(const NicNode& node);
   void transmit(uint32_t port, PacketId id, Time at);
   void impair(Direction& direction, PacketId id, Time arrival);
   void pause(uint32_t device, uint32_t port);

@@ -72,11 +72,12 @@ class Simulation::Listener final : public MessageListener {
   uint32_t nic_;
 };
 
-Simulation::Simulation(SimulationConfig config, Sharing sharing)
+Simulation::Simulation(SimulationConfig config, Sharing sharing, HostWork* hosts)
     : config_(std::move(config)),
       layout_(config_, config_.nics.size()),
       graph_(config_.graph ? std::make_unique<Graph>(config_) : nullptr),
-      fabric_(config_, queue_pairs(), divided(std::move(sharing)), graph_.get()),
+      fabric_(config_, queue_pairs(), divided(std::move(sharing)),
+              graph_ != nullptr ? static_cast<HostWork*>(graph_.get()) : hosts),
       forward_(config_.fast_forward ? std::make_unique<FastForward>(config_, fabric_, layout_) : nullptr),
       next_sample_(config_.sample_interval > 0 ? 0 : kNever),
       reset_at_(config_.reset_after),

@@ -20,7 +20,8 @@ namespace weir {
 
 class Simulation {
  public:
-  explicit Simulation(SimulationConfig config, Sharing sharing = {});
+  // `hosts`: carries out what programs do, where NICs have queue pairs of theirs; outlives this.
+  explicit Simulation(SimulationConfig config, Sharing sharing = {}, HostWork* hosts = nullptr);
   ~Simulation();
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;

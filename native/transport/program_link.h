@@ -50,6 +50,8 @@ class ProgramLink {
   // Whether frames, or the slots that it wants, have been given to a program that may sleep, since the last call: it must be
   // woken.
   bool take_wake();
+  // Whether the next take_wake() has anything to tell.
+  bool has_given() const { return given_frames_ || given_slots_; }
 
   // So many frames have come and gone by the program's own path.
   void pass(uint64_t frames) { passed_ += frames; }

@@ -1,11 +1,11 @@
 /** All clocks. The modules that carry a run out are loaded only when a run begins. */
 
 import { modelScenario } from "../models/dcqcn/index.js";
-import { refuseKernelTraffic } from "../scenario/kernel_traffic.js";
 import type { Clock } from "./clock.js";
 import { checkForLab } from "./lab/check.js";
 import type { LabOptions } from "./lab/types.js";
 import type { ModelOptions } from "./model.js";
+import { checkForSimulation } from "./sim/check.js";
 import type { SimOptions, SimOutcome } from "./sim/types.js";
 
 export interface Clocks {
@@ -22,7 +22,7 @@ export const kClocks: Clocks = {
   },
   sim: {
     name: "sim",
-    check: (scenario) => refuseKernelTraffic(scenario, "virtual time"),
+    check: checkForSimulation,
     run: async (scenario, options) => (await import("./sim/run.js")).runSimulation(scenario, options),
   },
   model: {

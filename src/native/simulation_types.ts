@@ -4,6 +4,7 @@ import {
   type FaultState,
   kFinished,
   type OperationTimes,
+  type ProgramFate,
   type QueueHistogram,
   type QueuePairState,
   type SimulationCounters,
@@ -14,6 +15,7 @@ import type {
   FairNetworkConfig,
   IdealNetworkConfig,
   NativeNetworkSize,
+  NativeProgramPlan,
   NativeSimulationRoutes,
   NativeSimulationSwitch,
   SimulationConfig,
@@ -76,7 +78,9 @@ export interface NativeSimulation {
   fastForward(): FastForwardReport | undefined;
   /** Times of a graph's operations; without one, none. */
   operations(): OperationTimes;
-  /** Frees the memory. Idempotent. */
+  /** What has become of programs, in their order. */
+  programs(): ProgramFate[];
+  /** Frees the memory; programs that run are ended. Idempotent. */
   close(): void;
 }
 
@@ -109,6 +113,7 @@ export interface SimulationAddon {
   /** Throws INVALID_CONFIG. */
   Simulation: new (
     config: SimulationConfig,
+    programs?: NativeProgramPlan,
   ) => NativeSimulation;
   simulationManifest(): SimulationManifest;
   /** Bytes that a simulation takes before anything happens in it. */

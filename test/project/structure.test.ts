@@ -29,9 +29,11 @@ const kKnows: Readonly<Record<string, readonly string[]>> = {
   graph: kCore,
   engine: [...kCore, "graph", "io"],
   simulation: [...kCore, "graph"],
+  // Programs in virtual time have queue pairs as those on the wire have.
+  hosts: [...kCore, "graph", "io", "engine", "simulation"],
   // A program with a path of its own to the wire runs a NIC and its port.
   verbs: [...kCore, "engine"],
-  addon: [...kCore, "graph", "io", "engine", "simulation"],
+  addon: [...kCore, "graph", "io", "engine", "simulation", "hosts"],
 };
 /** Programs around the core: they may include anything but the addon. */
 const kTools = ["test", "fuzz", "bench"];
@@ -42,7 +44,7 @@ describe("native/", () => {
   it.each(sources)("%s includes only what its module may know", (file) => {
     const module = moduleOf(file.slice("native/".length));
     const allowed = kTools.includes(module)
-      ? [...kCore, "graph", "io", "engine", "simulation", "verbs", "bench", "fuzz", module]
+      ? [...kCore, "graph", "io", "engine", "simulation", "hosts", "verbs", "bench", "fuzz", module]
       : kKnows[module];
     expect(allowed, `native/${module} has no place in the direction of knowledge`).toBeDefined();
     const known = [...read(file).matchAll(/^#include "([^"]+)"/gm)].map((match) => moduleOf(match[1] ?? ""));

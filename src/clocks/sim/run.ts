@@ -21,13 +21,14 @@ import { changedAt, changeTimes } from "../../scenario/changes.js";
 import { Fabric, type SwitchTable } from "../../scenario/fabric.js";
 import { allOutages, linksAvoided, linksDown, networkEvents } from "../../scenario/failures.js";
 import { type Outage, timesDown } from "../../scenario/faults.js";
-import { refuseKernelTraffic } from "../../scenario/kernel_traffic.js";
 import type { FileRequest } from "../../scenario/places.js";
 import type { Link, Scenario } from "../../scenario/types.js";
 import { GraphWatch } from "../graph_watch.js";
+import { checkForSimulation } from "./check.js";
 import { composeSimulation, composeSwitch } from "./compose.js";
 import { requireMemory } from "./footprint.js";
 import { composeResult } from "./outcome.js";
+import { SimPrograms } from "./programs.js";
 import { ProgressMeter } from "./progress.js";
 import { SimulationTables } from "./tables.js";
 import { Taps } from "./taps.js";
@@ -35,6 +36,8 @@ import type { SimOptions, SimOutcome } from "./types.js";
 
 /** Events between two looks at signals and samples: some 20 to 100 ms. */
 const kSlice = 200_000;
+/** The same where programs run, whose every turn takes longer than many events. */
+const kSliceOfPrograms = 1_000;
 const kDrained = 4096;
 
 /**
@@ -47,7 +50,7 @@ export async function runSimulation(
   options: SimOptions,
   addon = loadAddon<SimulationAddon>(),
 ): Promise<SimOutcome> {
-  refuseKernelTraffic(scenario, "virtual time");
+  checkForSimulation(scenario);
   requireMemory(scenario, addon);
   const fabric = new Fabric(scenario);
   const taps = new Taps(scenario, fabric, tracesOf(options));
@@ -64,10 +67,16 @@ export async function runSimulation(
   };
   const operations = scenario.graphs.reduce((sum, { graph }) => sum + graph.kind.length, 0);
   const meter = new ProgressMeter(until, options.onProgress, operations);
-  const simulation = asWeirError(() => new addon.Simulation(config));
+  const programs = scenario.programs.length > 0 ? new SimPrograms(scenario, fabric, options.folder ?? "") : undefined;
+  let simulation: NativeSimulation | undefined;
   try {
+    simulation = asWeirError(() =>
+      programs === undefined
+        ? new addon.Simulation(config)
+        : new addon.Simulation({ ...config, nics: programs.hosting(config.nics), threads: 1 }, programs.plan),
+    );
     taps.open();
-    const run = new Run(addon, scenario, fabric, taps, simulation, meter, bound);
+    const run = new Run(addon, scenario, fabric, taps, simulation, meter, programs, bound);
     for (const time of stops([scenario.warmup, ...due], until)) {
       await run.to(time, options.signal);
       if (run.now < time || run.done) break;
@@ -79,7 +88,8 @@ export async function runSimulation(
     return run.outcome(until, options.timeline);
   } finally {
     taps.close();
-    simulation.close();
+    simulation?.close();
+    programs?.close();
   }
 }
 
@@ -113,6 +123,7 @@ function sameLinks(a: ReadonlySet<Link>, b: ReadonlySet<Link>): boolean {
 
 class Run {
   now = 0;
+  #programsDone = false;
   private readonly recorder: Recorder;
   private readonly completions: Completions;
   private readonly records = new Float64Array(kRecordWords * kDrained);
@@ -131,6 +142,7 @@ class Run {
     private readonly taps: Taps,
     private readonly simulation: NativeSimulation,
     private readonly meter: ProgressMeter,
+    private readonly programs: SimPrograms | undefined,
     private readonly bound: number | undefined,
   ) {
     const flows = scenario.flows.slice(0, scenario.probes.flows);
@@ -148,20 +160,21 @@ class Run {
     this.outages = allOutages(scenario);
   }
 
-  /** Whether message graphs have come to their end, or cannot. */
+  /** Whether message graphs have come to their end, or cannot; or programs, where nothing else was to happen. */
   get done(): boolean {
-    return this.graphs?.done ?? false;
+    return this.graphs?.done ?? this.#programsDone;
   }
 
   /** Goes on until virtual time `until`, until message graphs are done, or until aborted. */
   async to(until: number, signal: AbortSignal): Promise<void> {
     let stop = this.graphs?.nextLook(this.now, until) ?? until;
     while (!signal.aborted && !this.done) {
-      const reached = this.simulation.run(stop, kSlice);
+      const reached = this.simulation.run(stop, this.programs === undefined ? kSlice : kSliceOfPrograms);
       this.drain();
       const progress = this.simulation.progress();
       this.now = reached ? stop : progress.now;
       this.meter.update(progress);
+      this.#lookAtPrograms();
       if (reached) this.graphs?.look(progress);
       await turn();
       if (reached && stop === until) return;
@@ -211,7 +224,8 @@ class Run {
     const times = simulation.operations();
     const graphs = this.graphs?.results(times, fabric, this.addon);
     // What has ended lasted until its end, whatever the scenario allowed it.
-    const ended = this.graphs?.endedAt ?? (this.graphs?.stuck === undefined ? undefined : this.now);
+    const stuck = this.graphs?.stuck === undefined ? undefined : this.now;
+    const ended = this.graphs?.endedAt ?? stuck ?? (this.#programsDone ? this.now : undefined);
     const scenario = ended === undefined ? this.scenario : { ...this.scenario, duration: ended };
     const skipped = simulation.fastForward();
     const [now, until] = ended === undefined ? [this.now, limit] : [ended, ended];
@@ -237,6 +251,7 @@ class Run {
       stuck: this.graphs?.stuck,
       fastForward: skipped && fastForwardResult(skipped, this.bound ?? 0, now),
     });
+    if (this.programs !== undefined) result.programs = this.programs.results(simulation.programs());
     return {
       result,
       series: this.recorder.series(Math.min(now, scenario.duration)),
@@ -245,6 +260,15 @@ class Run {
       performance: this.meter.performance(simulation.progress()),
       complete: now >= until,
     };
+  }
+
+  #lookAtPrograms(): void {
+    if (this.programs === undefined || this.scenario.flows.length > 0) return;
+    const states = this.simulation.programs();
+    const { programs } = this.scenario;
+    this.#programsDone = states.every(
+      ({ ended, failure }, i) => ended !== undefined || failure !== "" || programs[i]?.background === true,
+    );
   }
 
   private counters(): SimulationTables {

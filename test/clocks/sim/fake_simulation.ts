@@ -115,6 +115,7 @@ export class FakeSimulation {
       },
       faults: () => [],
       fastForward: () => script.fastForward,
+      programs: () => [],
       operations: () => ({ started: new Float64Array(), ended: new Float64Array(), taken: new Uint32Array() }),
       progress: () => ({
         now: this.now,

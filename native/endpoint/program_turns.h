@@ -1,0 +1,61 @@
+// The memory that programs in virtual time share with who carries time on (hosts/turns.h): what time it is, and whose turn.
+//
+// One thread of all programs runs at a time. It goes on until it has to wait: for a time, for the NIC, or for another thread.
+// Then it says so in its place and gives the turn back; and when all wait, time moves. Each word is written by one side, but for
+// a place's state: by the thread that has the turn, and by who gives it when it has none.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/types.h"
+
+namespace weir {
+
+// Variables of a program's environment: path of the memory, the place of its first thread, the number of the program, its host's
+// address and those of all hosts as "name=address ...".
+inline constexpr const char* kTurnsVariable = "WEIR_VIRTUAL_TIME";
+inline constexpr const char* kPlaceVariable = "WEIR_VIRTUAL_PLACE";
+inline constexpr const char* kProgramVariable = "WEIR_VIRTUAL_PROGRAM";
+inline constexpr const char* kAddressVariable = "WEIR_VIRTUAL_ADDRESS";
+inline constexpr const char* kNamesVariable = "WEIR_VIRTUAL_NAMES";
+
+inline constexpr uint32_t kTurnsLayout = 1;  // changes with all that is here
+inline constexpr uint32_t kTurnPlaces = 1024;
+inline constexpr uint32_t kTurnPrograms = 256;
+inline constexpr uint32_t kTurnPorts = 16;
+
+// What programs see as 0 of virtual time: a machine that has been up for an hour, on 2020-01-01.
+inline constexpr Time kVirtualBoot = 3'600 * kSecond;
+inline constexpr Time kVirtualEpoch = Time{1'577'836'800} * kSecond;
+// Ticks of the time stamp counter in a second.
+inline constexpr uint64_t kVirtualTicks = 2'000'000'000;
+
+struct TurnPlace {
+  enum State : uint32_t { free, begins, runs, waits, gone };
+  // What ends a wait, besides its time.
+  enum Cause : uint32_t {
+    kNews = 1,     // the host's NIC has done something
+    kProgram = 2,  // another thread of the program has run
+    kOthers = 4,   // a thread of any program has
+  };
+
+  std::atomic<uint32_t> state;
+  std::atomic<uint32_t> turn;  // 1: it has the turn
+  std::atomic<uint32_t> program;
+  std::atomic<uint32_t> causes;
+  std::atomic<uint32_t> idle;    // 1: since it has the turn it found that it has nothing to do
+  std::atomic<uint32_t> thread;  // its number in the program's namespace
+  std::atomic<int64_t> until;    // virtual ns; kNever: no time ends it
+};
+
+struct TurnMemory {
+  uint32_t layout;
+  std::atomic<int64_t> now;      // virtual ns
+  std::atomic<uint32_t> places;  // so many have been taken
+  // Ports at which each program listens; 0: none.
+  std::atomic<uint16_t> ports[kTurnPrograms][kTurnPorts];
+  TurnPlace place[kTurnPlaces];
+};
+
+}  // namespace weir

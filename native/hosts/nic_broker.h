@@ -1,0 +1,65 @@
+// Serves the programs of one simulated NIC at its socket: identities, queue pairs, ways to their peers, as a daemon does on the
+// wire (endpoint/program_protocol.h). It never waits: who carries out turns calls it when a program may have asked.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "endpoint/program_protocol.h"
+#include "engine/nic_applications.h"
+
+namespace weir {
+
+class NicBroker {
+ public:
+  struct Nic {
+    uint64_t mac = 0;
+    Rate rate = 0;
+    uint8_t ip[4] = {};
+    uint32_t path_mtu = 0;  // the largest
+  };
+  struct Way {
+    RocePath path;
+    uint8_t priority = 0;
+  };
+  // Nothing: there is no such peer. The number tells queue pairs to one peer apart.
+  using FindWay = std::function<std::optional<Way>(const ProgramRequest& request, uint32_t number)>;
+
+  // Throws NativeError when it cannot listen at `socket`.
+  NicBroker(std::string socket, const Nic& nic, SoftNic& device, FindWay find_way);
+  ~NicBroker();
+  NicBroker(const NicBroker&) = delete;
+  NicBroker& operator=(const NicBroker&) = delete;
+
+  // Takes in and answers what was asked; returns whether there was anything.
+  bool serve();
+  NicApplications& applications() { return applications_; }
+  SoftNic& device() { return device_; }
+
+ private:
+  struct Session {
+    int socket = -1;
+    uint32_t program = 0;
+    std::set<uint32_t> handles;
+  };
+
+  ProgramAnswer answer(Session& session, const ProgramRequest& request, ProgramOpening& opening);
+  ProgramAnswer modify(const ProgramRequest& request);
+  void end(Session& session);
+
+  std::string path_;
+  Nic nic_;
+  SoftNic& device_;
+  FindWay find_way_;
+  std::vector<WirePort> no_ports_;
+  NicApplications applications_;
+  int listening_ = -1;
+  std::map<int, Session> sessions_;
+};
+
+}  // namespace weir

@@ -1,0 +1,56 @@
+// Hosts of a simulation on which programs run, unmodified, in virtual time: started in their order, each with a NIC of the
+// fabric, whose queue pairs run in the programs themselves (engine/program_transports.h). To the schedule they are one machine,
+// whose NICs see what happens in the order of time. Time stands still while a program runs.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "hosts/nic_broker.h"
+#include "hosts/program_plan.h"
+#include "hosts/turns.h"
+#include "simulation/fabric.h"
+
+namespace weir {
+
+class ProgramHosts final : public HostWork {
+ public:
+  // Throws NativeError for what the system refuses, and INVALID_CONFIG.
+  ProgramHosts(const SimulationConfig& config, ProgramPlan plan);
+  ~ProgramHosts();
+  ProgramHosts(const ProgramHosts&) = delete;
+  ProgramHosts& operator=(const ProgramHosts&) = delete;
+
+  // Must be called once, before time passes.
+  void begin(Fabric& fabric);
+  void wake(uint32_t nic, Time now) override;
+  void heard(uint32_t nic, Time now) override;
+
+  // Ends all that run, and lets go of their NICs: must be called before the fabric is gone. Idempotent.
+  void end();
+  const std::vector<ProgramFate>& states() const { return states_; }
+
+ private:
+  enum class Readiness : uint8_t { not_yet, ready, never };
+
+  std::optional<NicBroker::Way> find_way(uint32_t nic, const ProgramRequest& request, uint32_t number) const;
+  bool serve();
+  Readiness readiness(uint32_t program) const;
+  bool start_ready(Time now);
+  void start(uint32_t program, Time now);
+  bool publish();
+  void ask_for(Time at);
+
+  std::vector<SimulatedNic> nics_;
+  ProgramPlan plan_;
+  std::vector<ProgramFate> states_;
+  Turns turns_;
+  int network_ = -1;
+  Fabric* fabric_ = nullptr;
+  std::vector<std::unique_ptr<NicBroker>> brokers_;  // by NIC; null: it has no programs
+  uint32_t first_ = 0;                               // NIC
+  Time asked_ = kNever;                              // the next wake
+};
+
+}  // namespace weir

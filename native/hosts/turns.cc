@@ -1,0 +1,161 @@
+#include "hosts/turns.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <utility>
+
+#include "base/native_error.h"
+
+namespace weir {
+namespace {
+
+// Real time after which it is looked whether who has the turn lives.
+constexpr long kLook = 2'000'000;
+// Looks after which a thread that still has the turn is taken for one that never waits: half a minute.
+constexpr int kMostLooks = 15'000;
+
+void wake(std::atomic<uint32_t>& word) { ::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0); }
+
+}  // namespace
+
+Turns::Turns(std::string path, std::function<bool()> serve)
+    : path_(std::move(path)),
+      serve_(std::move(serve)),
+      seen_(kTurnPlaces),
+      processes_(kTurnPrograms),
+      overran_(kTurnPrograms),
+      news_(kTurnPrograms),
+      changes_(kTurnPrograms) {
+  const auto failed = [&](const char* call) {
+    return NativeError::from_errno(call, "no memory can be shared with programs at " + path_, "make room in that folder");
+  };
+  const int descriptor = ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (descriptor < 0) throw failed("open");
+  void* at = ::ftruncate(descriptor, sizeof(TurnMemory)) < 0
+                 ? MAP_FAILED
+                 : ::mmap(nullptr, sizeof(TurnMemory), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  ::close(descriptor);
+  if (at == MAP_FAILED) throw failed("mmap");
+  memory_ = static_cast<TurnMemory*>(at);  // all zero, which is how its words begin
+  memory_->layout = kTurnsLayout;
+}
+
+Turns::~Turns() {
+  ::munmap(memory_, sizeof *memory_);
+  ::unlink(path_.c_str());
+}
+
+uint32_t Turns::take_place(uint32_t program) {
+  const uint32_t place = memory_->places.fetch_add(1, std::memory_order_relaxed);
+  if (place >= kTurnPlaces) {
+    throw NativeError("NO_RESOURCES", 0, "", "programs have more than " + std::to_string(kTurnPlaces) + " threads",
+                      "let fewer programs run");
+  }
+  memory_->place[place].program.store(program, std::memory_order_relaxed);
+  memory_->place[place].state.store(TurnPlace::begins, std::memory_order_release);
+  return place;
+}
+
+bool Turns::listens(uint32_t program, uint16_t port) const {
+  return std::ranges::any_of(memory_->ports[program],
+                             [&](const auto& one) { return one.load(std::memory_order_relaxed) == port; });
+}
+
+bool Turns::may_go_on(uint32_t number) const {
+  const TurnPlace& place = memory_->place[number];
+  const uint32_t state = place.state.load(std::memory_order_acquire);
+  if (state == TurnPlace::begins) return true;
+  if (state != TurnPlace::waits) return false;
+  if (place.until.load(std::memory_order_relaxed) <= memory_->now.load(std::memory_order_relaxed)) return true;
+  const uint32_t causes = place.causes.load(std::memory_order_relaxed);
+  const uint32_t program = place.program.load(std::memory_order_relaxed) % kTurnPrograms;
+  const Seen& seen = seen_[number];
+  return ((causes & TurnPlace::kNews) != 0 && seen.news != news_[program]) ||
+         ((causes & TurnPlace::kProgram) != 0 && seen.own != changes_[program]) ||
+         ((causes & TurnPlace::kOthers) != 0 && seen.others != all_changes_);
+}
+
+void Turns::see(uint32_t number) {
+  const uint32_t program = memory_->place[number].program.load(std::memory_order_relaxed) % kTurnPrograms;
+  seen_[number] = {news_[program], changes_[program], all_changes_};
+}
+
+void Turns::run(Time now, const std::function<void(uint32_t, int)>& ended) {
+  memory_->now.store(now, std::memory_order_release);
+  for (bool more = true; more;) {
+    more = false;
+    // Threads that begin meanwhile have their turns in this round, too.
+    for (uint32_t place = 0; place < std::min(memory_->places.load(std::memory_order_relaxed), kTurnPlaces); ++place) {
+      if (!may_go_on(place)) continue;
+      give(place, ended);
+      more = true;
+    }
+  }
+}
+
+void Turns::give(uint32_t number, const std::function<void(uint32_t, int)>& ended) {
+  TurnPlace& place = memory_->place[number];
+  const uint32_t program = place.program.load(std::memory_order_relaxed) % kTurnPrograms;
+  see(number);
+  place.idle.store(0, std::memory_order_relaxed);
+  place.state.store(TurnPlace::runs, std::memory_order_relaxed);
+  place.turn.store(1, std::memory_order_release);
+  wake(place.turn);
+  const bool lives = await(place, program, ended);
+  const bool changed = !lives || place.idle.load(std::memory_order_relaxed) == 0;
+  // Requests come by sockets, for whose answers programs wait as for others.
+  const uint32_t causes = place.causes.load(std::memory_order_relaxed);
+  const bool asks = lives && (causes & TurnPlace::kOthers) != 0 && (changed || place.until.load() == kNever);
+  if (changed) {
+    ++changes_[program];
+    ++all_changes_;
+    see(number);
+  }
+  // Who asked goes on by the answer.
+  if ((asks || !lives) && serve_()) ++all_changes_;
+}
+
+// Waits until a thread gives its turn back; false: its process has ended.
+bool Turns::await(TurnPlace& place, uint32_t program, const std::function<void(uint32_t, int)>& ended) {
+  const timespec look{0, kLook};
+  for (int looks = 0; place.state.load(std::memory_order_acquire) == TurnPlace::runs; ++looks) {
+    ::syscall(SYS_futex, &place.state, FUTEX_WAIT, TurnPlace::runs, &look, nullptr, 0);
+    if (place.state.load(std::memory_order_acquire) != TurnPlace::runs) break;
+    int status = 0;
+    const pid_t process = processes_[program];
+    if (looks == kMostLooks && process != 0) {
+      overran_[program] = true;
+      ::kill(process, SIGKILL);
+    }
+    if (process != 0 && ::waitpid(process, &status, WNOHANG) != process) continue;
+    // All of its threads have ended.
+    processes_[program] = 0;
+    for (uint32_t i = 0; i < std::min(memory_->places.load(std::memory_order_relaxed), kTurnPlaces); ++i) {
+      if (memory_->place[i].program.load(std::memory_order_relaxed) == program) memory_->place[i].state.store(TurnPlace::gone);
+    }
+    if (process != 0) ended(program, status);
+    return false;
+  }
+  return true;
+}
+
+Time Turns::next_deadline() const {
+  Time next = kNever;
+  for (uint32_t i = 0; i < std::min(memory_->places.load(std::memory_order_relaxed), kTurnPlaces); ++i) {
+    const TurnPlace& place = memory_->place[i];
+    if (place.state.load(std::memory_order_acquire) != TurnPlace::waits) continue;
+    next = std::min<Time>(next, place.until.load(std::memory_order_relaxed));
+  }
+  return next;
+}
+
+}  // namespace weir

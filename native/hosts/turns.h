@@ -1,0 +1,68 @@
+// Turns of programs in virtual time (endpoint/program_turns.h): gives them, one thread after another in the order of their
+// places, until all wait.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/types.h"
+#include "endpoint/program_turns.h"
+
+namespace weir {
+
+class Turns {
+ public:
+  // Makes the memory at `path`, which is removed in the end. `serve`: called when a thread has given its turn back, as it may
+  // have asked for something; returns whether it has got it. Throws NativeError.
+  Turns(std::string path, std::function<bool()> serve);
+  ~Turns();
+  Turns(const Turns&) = delete;
+  Turns& operator=(const Turns&) = delete;
+
+  const std::string& path() const { return path_; }
+  // A place for the first thread of a program.
+  uint32_t take_place(uint32_t program);
+  // The process in which a program's threads are; 0: it has ended, and they are gone.
+  void set_process(uint32_t program, pid_t process) { processes_[program] = process; }
+  pid_t process(uint32_t program) const { return processes_[program]; }
+  // Whether it was ended because a thread of it never waited.
+  bool overran(uint32_t program) const { return overran_[program]; }
+  bool listens(uint32_t program, uint16_t port) const;
+  // The NIC of the program's host has done something.
+  void tell(uint32_t program) { ++news_[program]; }
+
+  // Gives turns until all threads wait at `now`. `ended`: called when a process ends, with its status as of waitpid().
+  void run(Time now, const std::function<void(uint32_t program, int status)>& ended);
+  // When the first of them wants to go on; kNever: none does by itself.
+  Time next_deadline() const;
+
+ private:
+  // What a place had seen when it was last looked at.
+  struct Seen {
+    uint64_t news = 0;
+    uint64_t own = 0;
+    uint64_t others = 0;
+  };
+
+  bool may_go_on(uint32_t place) const;
+  void give(uint32_t place, const std::function<void(uint32_t, int)>& ended);
+  bool await(TurnPlace& place, uint32_t program, const std::function<void(uint32_t, int)>& ended);
+  void see(uint32_t place);
+
+  std::string path_;
+  std::function<bool()> serve_;
+  TurnMemory* memory_ = nullptr;
+  std::vector<Seen> seen_;
+  std::vector<pid_t> processes_;
+  std::vector<bool> overran_;
+  std::vector<uint64_t> news_;
+  std::vector<uint64_t> changes_;  // by program
+  uint64_t all_changes_ = 0;
+};
+
+}  // namespace weir

@@ -1,0 +1,115 @@
+// Turns of programs in virtual time: who goes on when, and who is no cause for others.
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <climits>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "hosts/turns.h"
+
+namespace weir::test {
+namespace {
+
+void ended(uint32_t, int) {}
+
+// Threads of this process in the places of programs' threads.
+struct TurnsBed {
+  struct Wait {
+    uint32_t causes = 0;
+    Time until = kNever;
+    bool idle = false;
+  };
+  struct Turn {
+    uint32_t place;
+    Time at;
+    bool operator==(const Turn&) const = default;
+  };
+
+  TurnsBed() {
+    const int descriptor = ::open(turns.path().c_str(), O_RDWR | O_CLOEXEC);
+    void* const at = ::mmap(nullptr, sizeof(TurnMemory), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    ::close(descriptor);
+    REQUIRE(at != MAP_FAILED);
+    memory = static_cast<TurnMemory*>(at);
+  }
+  ~TurnsBed() {
+    for (std::thread& one : threads) one.join();
+    ::munmap(memory, sizeof *memory);
+  }
+  // A thread that waits so at the end of each of its turns, and ends in the one after the last of them.
+  void add(uint32_t program, std::vector<Wait> waits) {
+    const uint32_t place = turns.take_place(program);
+    threads.emplace_back([this, place, waits = std::move(waits)] {
+      for (const Wait& wait : waits) {
+        await(place);
+        memory->place[place].causes = wait.causes;
+        memory->place[place].until = wait.until;
+        memory->place[place].idle = wait.idle ? 1 : 0;
+        give(place, TurnPlace::waits);
+      }
+      await(place);
+      give(place, TurnPlace::gone);
+    });
+  }
+  // Only who has the turn writes it down.
+  void await(uint32_t place) {
+    std::atomic<uint32_t>& turn = memory->place[place].turn;
+    while (turn.load() == 0) ::syscall(SYS_futex, &turn, FUTEX_WAIT, 0, nullptr, nullptr, 0);
+    turn = 0;
+    taken.push_back({place, memory->now});
+  }
+  void give(uint32_t place, TurnPlace::State state) {
+    memory->place[place].state = state;
+    ::syscall(SYS_futex, &memory->place[place].state, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  }
+  std::vector<Turn> run(Time now) {
+    taken.clear();
+    turns.run(now, ended);
+    return taken;
+  }
+
+  Turns turns{"/tmp/weir-turns-" + std::to_string(::getpid()), [] { return false; }};
+  TurnMemory* memory = nullptr;
+  std::vector<Turn> taken;
+  std::vector<std::thread> threads;
+};
+
+using Taken = std::vector<TurnsBed::Turn>;
+
+TEST_CASE("turns: threads begin in the order of their places, and go on when their times have come") {
+  TurnsBed bed;
+  bed.add(0, {{.until = 500}});
+  bed.add(1, {{.until = 300}, {.until = 500}});
+  CHECK(bed.run(0) == Taken{{0, 0}, {1, 0}});
+  CHECK(bed.turns.next_deadline() == 300);
+  CHECK(bed.run(299).empty());
+  CHECK(bed.run(300) == Taken{{1, 300}});
+  CHECK(bed.run(500) == Taken{{0, 500}, {1, 500}});
+  CHECK(bed.turns.next_deadline() == kNever);
+}
+
+TEST_CASE("turns: what a thread does has others look, but not what it finds undone") {
+  TurnsBed bed;
+  constexpr uint32_t kOthers = TurnPlace::kOthers;
+  bed.add(0, {{.causes = kOthers}, {.causes = kOthers, .idle = true}, {.until = 20, .idle = true}});
+  bed.add(1, {{.causes = kOthers}, {.until = 20, .idle = true}});
+  // The first looks again after the second has run, and the second after the first: both find nothing, which is no news.
+  CHECK(bed.run(0) == Taken{{0, 0}, {1, 0}, {0, 0}});
+  CHECK(bed.run(10).empty());
+  bed.turns.tell(1);
+  CHECK(bed.run(10).empty());
+  // A third that has run is some.
+  bed.add(2, {});
+  CHECK(bed.run(11) == Taken{{2, 11}, {0, 11}, {1, 11}});
+  CHECK(bed.run(20) == Taken{{0, 20}, {1, 20}});
+}
+
+}  // namespace
+}  // namespace weir::test

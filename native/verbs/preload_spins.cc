@@ -1,0 +1,103 @@
+// Threads that wait for memory to change, without a call that this library sees: they are found by their registers, which stay as
+// they are, and wait then for another thread of the program to run. The clock that finds them is that of the thread's own
+// processor time, so a busy machine finds none where there is none.
+#include <errno.h>
+#include <signal.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "verbs/preload.h"
+#include "verbs/preload_turns.h"
+
+namespace weir {
+namespace {
+
+constexpr int kSignal = SIGSTKFLT;   // which nobody else uses
+constexpr long kSample = 1'000'000;  // ns of processor time; the kernel looks at its ticks
+// So many samples alike are a wait, and one of a wait that is known.
+constexpr uint32_t kAlike = 3;
+constexpr int64_t kLoop = 128;  // bytes of instructions
+
+#if defined(__x86_64__)
+
+// Registers that a loop which looks at memory leaves as they are. It loads into the others.
+constexpr int kStill[] = {REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14,
+                          REG_R15, REG_RDI, REG_RSI, REG_RBP, REG_RBX, REG_RSP};
+
+struct Sample {
+  uint32_t turns = 0;  // who gave its turn away since does not wait here
+  int64_t instruction = 0;
+  int64_t still[std::size(kStill)] = {};
+
+  bool is_like(const Sample& other) const {
+    const int64_t apart = instruction - other.instruction;
+    return turns == other.turns && apart < kLoop && apart > -kLoop &&
+           std::equal(std::begin(still), std::end(still), std::begin(other.still));
+  }
+};
+
+thread_local Sample last __attribute__((tls_model("initial-exec")));
+thread_local uint32_t alike __attribute__((tls_model("initial-exec"))) = 0;
+
+void look(int, siginfo_t*, void* context) {
+  const auto& registers = static_cast<const ucontext_t*>(context)->uc_mcontext.gregs;
+  if (turns_given() % 2 != 0) return;
+  Sample now;
+  now.turns = turns_given();
+  now.instruction = registers[REG_RIP];
+  std::ranges::transform(kStill, std::begin(now.still), [&](int which) { return registers[which]; });
+  alike = now.is_like(last) ? alike + 1 : 1;
+  last = now;
+  if (alike < kAlike) return;
+  const int error = errno;
+  give_turn(TurnPlace::kProgram, kNever, true);
+  last.turns = turns_given();
+  errno = error;
+}
+
+void begin_looking() {
+  struct sigaction ours {};
+  ours.sa_sigaction = look;
+  ours.sa_flags = SA_SIGINFO | SA_RESTART;
+  ::sigaction(kSignal, &ours, nullptr);
+}
+
+// A signal that still waits would end the program that this one becomes.
+void end_looking() {
+  struct sigaction ignored {};
+  ignored.sa_handler = SIG_IGN;
+  ::sigaction(kSignal, &ignored, nullptr);
+}
+
+#endif
+
+}  // namespace
+
+void pause_watch(bool whether) {
+#if defined(__x86_64__)
+  if (in_virtual_time()) whether ? end_looking() : begin_looking();
+#else
+  (void)whether;
+#endif
+}
+
+void watch_spins() {
+#if defined(__x86_64__)
+  static const bool begun = (begin_looking(), true);
+  static const auto make = next<int (*)(clockid_t, sigevent*, timer_t*)>("timer_create");
+  sigevent event{};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = kSignal;
+  event._sigev_un._tid = ::gettid();
+  timer_t timer;
+  if (!begun || make(CLOCK_THREAD_CPUTIME_ID, &event, &timer) != 0) return;
+  const itimerspec each{{0, kSample}, {0, kSample}};
+  ::timer_settime(timer, 0, &each, nullptr);
+#endif
+}
+
+}  // namespace weir

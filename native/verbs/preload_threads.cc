@@ -1,0 +1,175 @@
+// Threads of a program in virtual time: they begin and end in turns, and wait for one another so.
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <map>
+#include <memory>
+
+#include "verbs/preload.h"
+#include "verbs/preload_turns.h"
+
+namespace {
+
+using namespace weir;
+
+constexpr uint32_t kThreads = TurnPlace::kProgram | TurnPlace::kOthers;
+
+struct Beginning {
+  void* (*routine)(void*);
+  void* argument;
+  uint32_t place;
+};
+
+// Places of threads that nobody has joined; whoever has the turn may look.
+std::map<pthread_t, uint32_t>& joinable() {
+  static std::map<pthread_t, uint32_t> places;
+  return places;
+}
+
+void* begin_thread(void* given) {
+  const std::unique_ptr<Beginning> beginning(static_cast<Beginning*>(given));
+  begin_turns(beginning->place);
+  watch_spins();
+  return beginning->routine(beginning->argument);
+}
+
+Time until_of(const timespec* at, clockid_t clock) {
+  return at->tv_sec * kSecond + at->tv_nsec - (clock == CLOCK_REALTIME ? kVirtualEpoch : kVirtualBoot);
+}
+
+// Spurious wakes are any condition's. A waiter goes on when any condition of the process was told.
+int wait_for_condition(pthread_mutex_t* mutex, Time until) {
+  const uint32_t before = told();
+  pthread_mutex_unlock(mutex);
+  bool interrupted = false;
+  const bool woken = wait_until(
+      kThreads, until, [&] { return told() != before; }, &interrupted);
+  pthread_mutex_lock(mutex);
+  return woken || interrupted ? 0 : ETIMEDOUT;
+}
+
+template <class Lock>
+int lock_in_turns(Lock* lock, int (*attempt)(Lock*)) {
+  int error = attempt(lock);
+  if (error == EBUSY) wait_until(kThreads, kNever, [&] { return (error = attempt(lock)) != EBUSY; });
+  return error;
+}
+
+// glibc keeps the clock of a condition in its flags, which it does not tell: those with another than CLOCK_REALTIME are noted.
+constexpr size_t kConditions = 256;
+pthread_cond_t* monotonic[kConditions];
+clockid_t clock_of(pthread_cond_t* condition) {
+  for (pthread_cond_t* one : monotonic) {
+    if (one == condition) return CLOCK_MONOTONIC;
+  }
+  return CLOCK_REALTIME;
+}
+
+}  // namespace
+
+extern "C" {
+
+WEIR_EXPORT int pthread_create(pthread_t* out, const pthread_attr_t* attributes, void* (*routine)(void*), void* argument) {
+  static const auto real = next<int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>("pthread_create");
+  if (!in_virtual_time()) return real(out, attributes, routine, argument);
+  const uint32_t place = take_place();
+  auto beginning = std::make_unique<Beginning>(Beginning{routine, argument, place});
+  const int error = real(out, attributes, begin_thread, beginning.get());
+  if (error != 0) refuse("a thread that cannot be made");
+  (void)beginning.release();
+  joinable()[*out] = place;
+  return 0;
+}
+
+WEIR_EXPORT int pthread_join(pthread_t thread, void** result) {
+  static const auto real = next<int (*)(pthread_t, void**)>("pthread_join");
+  if (!in_virtual_time()) return real(thread, result);
+  // Its last turn is over a moment before it has ended.
+  const auto found = joinable().find(thread);
+  if (found != joinable().end()) wait_until(kThreads, kNever, [&] { return has_ended(found->second); });
+  joinable().erase(thread);
+  return real(thread, result);
+}
+
+WEIR_EXPORT int pthread_mutex_lock(pthread_mutex_t* mutex) {
+  static const auto real = next<int (*)(pthread_mutex_t*)>("pthread_mutex_lock");
+  return in_virtual_time() ? lock_in_turns(mutex, ::pthread_mutex_trylock) : real(mutex);
+}
+
+WEIR_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t* lock) {
+  static const auto real = next<int (*)(pthread_rwlock_t*)>("pthread_rwlock_rdlock");
+  return in_virtual_time() ? lock_in_turns(lock, ::pthread_rwlock_tryrdlock) : real(lock);
+}
+
+WEIR_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t* lock) {
+  static const auto real = next<int (*)(pthread_rwlock_t*)>("pthread_rwlock_wrlock");
+  return in_virtual_time() ? lock_in_turns(lock, ::pthread_rwlock_trywrlock) : real(lock);
+}
+
+WEIR_EXPORT int pthread_barrier_wait(pthread_barrier_t* barrier) {
+  static const auto real = next<int (*)(pthread_barrier_t*)>("pthread_barrier_wait");
+  if (in_virtual_time()) refuse("pthread_barrier_wait()");
+  return real(barrier);
+}
+
+WEIR_EXPORT int pthread_cond_init(pthread_cond_t* condition, const pthread_condattr_t* attributes) {
+  static const auto real = next<int (*)(pthread_cond_t*, const pthread_condattr_t*)>("pthread_cond_init");
+  clockid_t clock = CLOCK_REALTIME;
+  if (attributes != nullptr) ::pthread_condattr_getclock(attributes, &clock);
+  for (pthread_cond_t*& one : monotonic) {
+    if (one == condition) one = nullptr;
+  }
+  for (pthread_cond_t*& one : monotonic) {
+    if (clock == CLOCK_REALTIME || one != nullptr) continue;
+    one = condition;
+    break;
+  }
+  return real(condition, attributes);
+}
+
+WEIR_EXPORT int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
+  static const auto real = next<int (*)(pthread_cond_t*, pthread_mutex_t*)>("pthread_cond_wait");
+  return in_virtual_time() ? wait_for_condition(mutex, kNever) : real(condition, mutex);
+}
+
+WEIR_EXPORT int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* until) {
+  static const auto real = next<int (*)(pthread_cond_t*, pthread_mutex_t*, const timespec*)>("pthread_cond_timedwait");
+  return in_virtual_time() ? wait_for_condition(mutex, until_of(until, clock_of(condition))) : real(condition, mutex, until);
+}
+
+WEIR_EXPORT int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
+                                       const timespec* until) {
+  static const auto real = next<int (*)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)>("pthread_cond_clockwait");
+  return in_virtual_time() ? wait_for_condition(mutex, until_of(until, clock)) : real(condition, mutex, clock, until);
+}
+
+WEIR_EXPORT int pthread_cond_signal(pthread_cond_t* condition) {
+  static const auto real = next<int (*)(pthread_cond_t*)>("pthread_cond_signal");
+  tell_others();
+  return real(condition);
+}
+
+WEIR_EXPORT int pthread_cond_broadcast(pthread_cond_t* condition) {
+  static const auto real = next<int (*)(pthread_cond_t*)>("pthread_cond_broadcast");
+  tell_others();
+  return real(condition);
+}
+
+WEIR_EXPORT int sem_wait(sem_t* semaphore) {
+  static const auto real = next<int (*)(sem_t*)>("sem_wait");
+  if (!in_virtual_time()) return real(semaphore);
+  wait_until(kThreads, kNever, [&] { return ::sem_trywait(semaphore) == 0; });
+  return 0;
+}
+
+WEIR_EXPORT int sem_timedwait(sem_t* semaphore, const timespec* until) {
+  static const auto real = next<int (*)(sem_t*, const timespec*)>("sem_timedwait");
+  if (!in_virtual_time()) return real(semaphore, until);
+  const bool got = wait_until(kThreads, until_of(until, CLOCK_REALTIME), [&] { return ::sem_trywait(semaphore) == 0; });
+  return got ? 0 : (errno = ETIMEDOUT, -1);
+}
+
+}  // extern "C"

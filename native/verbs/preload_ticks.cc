@@ -1,0 +1,175 @@
+// The time stamp counter of a program in virtual time, kVirtualTicks a second, and what else would tell runs apart: random
+// numbers of the system. x86-64 only: elsewhere programs are refused before they begin.
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "base/random.h"
+#include "verbs/preload.h"
+#include "verbs/preload_turns.h"
+
+namespace {
+
+using namespace weir;
+
+#if defined(__x86_64__)
+
+// Handler that the program has for faults, in whose place ours is.
+struct sigaction of_program;
+
+uint64_t ticks(const void* from) {
+  static_assert(kVirtualTicks % static_cast<uint64_t>(kSecond) == 0);
+  return static_cast<uint64_t>(kVirtualBoot + read_clock(from)) * (kVirtualTicks / static_cast<uint64_t>(kSecond));
+}
+
+void hand_on(int signal, siginfo_t* info, void* context) {
+  if ((of_program.sa_flags & SA_SIGINFO) != 0) return of_program.sa_sigaction(signal, info, context);
+  if (of_program.sa_handler != SIG_DFL && of_program.sa_handler != SIG_IGN) return of_program.sa_handler(signal);
+  // It faults again, and ends as it would have.
+  static const auto real = next<int (*)(int, const struct sigaction*, struct sigaction*)>("sigaction");
+  struct sigaction plain {};
+  plain.sa_handler = SIG_DFL;
+  real(signal, &plain, nullptr);
+}
+
+// RDTSC is 0f 31, RDTSCP is 0f 01 f9. What else faults is the program's.
+void on_fault(int signal, siginfo_t* info, void* context) {
+  auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+  const auto* code = reinterpret_cast<const uint8_t*>(registers[REG_RIP]);
+  const bool is_protection = info->si_code == SI_KERNEL;
+  const bool plain = is_protection && code[0] == 0x0f && code[1] == 0x31;
+  const bool with_processor = is_protection && code[0] == 0x0f && code[1] == 0x01 && code[2] == 0xf9;
+  if (!plain && !with_processor) return hand_on(signal, info, context);
+  const int error = errno;
+  const uint64_t now = ticks(code);
+  errno = error;
+  registers[REG_RAX] = static_cast<greg_t>(now & UINT32_MAX);
+  registers[REG_RDX] = static_cast<greg_t>(now >> 32);
+  if (with_processor) registers[REG_RCX] = 0;
+  registers[REG_RIP] += plain ? 2 : 3;
+}
+
+// The kernel leaves the counter as it is when a program becomes another, whose loader reads it before anybody can handle that.
+void let_read(bool whether) {
+  if (in_virtual_time()) ::prctl(PR_SET_TSC, whether ? PR_TSC_ENABLE : PR_TSC_SIGSEGV, 0, 0, 0);
+}
+
+[[gnu::constructor(102)]] void begin() {
+  if (!in_virtual_time()) return;
+  static const auto real = next<int (*)(int, const struct sigaction*, struct sigaction*)>("sigaction");
+  struct sigaction ours {};
+  ours.sa_sigaction = on_fault;
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+  real(SIGSEGV, &ours, &of_program);
+  let_read(false);
+}
+
+#else
+
+void let_read(bool) {}
+[[gnu::constructor(102)]] void begin() {
+  if (in_virtual_time()) refuse("a processor other than x86-64");
+}
+
+#endif
+
+// Only a program that could not become another comes back.
+template <class Execute>
+int become(const Execute& execute) {
+  pause_watch(true);
+  let_read(true);
+  const int result = execute();
+  let_read(false);
+  pause_watch(false);
+  return result;
+}
+
+// The same numbers in each run, others in each program.
+Random& random_numbers() {
+  static Random numbers = [] {
+    const char* const program = std::getenv(kProgramVariable);
+    return Random(1 + (program == nullptr ? 0 : std::strtoul(program, nullptr, 10)));
+  }();
+  return numbers;
+}
+
+}  // namespace
+
+extern "C" {
+
+#if defined(__x86_64__)
+WEIR_EXPORT int sigaction(int signal, const struct sigaction* set, struct sigaction* before) {
+  static const auto real = next<int (*)(int, const struct sigaction*, struct sigaction*)>("sigaction");
+  if (signal != SIGSEGV || !in_virtual_time()) return real(signal, set, before);
+  const struct sigaction was = of_program;
+  if (set != nullptr) of_program = *set;
+  if (before != nullptr) *before = was;
+  return 0;
+}
+#endif
+
+// The processor is as fast as its counter: programs that measure by it compare the two.
+WEIR_EXPORT FILE* fopen(const char* path, const char* mode) {
+  static const auto real = next<FILE* (*)(const char*, const char*)>("fopen");
+  if (!in_virtual_time() || std::strcmp(path, "/proc/cpuinfo") != 0) return real(path, mode);
+  static char text[128];
+  std::snprintf(text, sizeof text, "processor\t: 0\nmodel name\t: virtual time\ncpu MHz\t\t: %.3f\n\n",
+                static_cast<double>(kVirtualTicks) / 1e6);
+  return ::fmemopen(text, std::strlen(text), "r");
+}
+WEIR_EXPORT FILE* fopen64(const char* path, const char* mode) {
+  static const auto real = next<FILE* (*)(const char*, const char*)>("fopen64");
+  return in_virtual_time() && std::strcmp(path, "/proc/cpuinfo") == 0 ? fopen(path, mode) : real(path, mode);
+}
+
+WEIR_EXPORT ssize_t getrandom(void* bytes, size_t length, unsigned flags) {
+  static const auto real = next<ssize_t (*)(void*, size_t, unsigned)>("getrandom");
+  if (!in_virtual_time()) return real(bytes, length, flags);
+  for (size_t i = 0; i < length; ++i) static_cast<uint8_t*>(bytes)[i] = static_cast<uint8_t>(random_numbers().next());
+  return static_cast<ssize_t>(length);
+}
+
+WEIR_EXPORT int getentropy(void* bytes, size_t length) { return getrandom(bytes, length, 0) < 0 ? -1 : 0; }
+
+WEIR_EXPORT int execve(const char* path, char* const* arguments, char* const* environment) {
+  static const auto real = next<int (*)(const char*, char* const*, char* const*)>("execve");
+  return become([&] { return real(path, arguments, environment); });
+}
+WEIR_EXPORT int execv(const char* path, char* const* arguments) { return execve(path, arguments, environ); }
+WEIR_EXPORT int execvp(const char* file, char* const* arguments) {
+  static const auto real = next<int (*)(const char*, char* const*)>("execvp");
+  return become([&] { return real(file, arguments); });
+}
+
+// Its child would have the memory of its parent, which waits without giving its turn away.
+WEIR_EXPORT pid_t vfork() { return ::fork(); }
+
+WEIR_EXPORT int system(const char* command) {
+  static const auto real = next<int (*)(const char*)>("system");
+  if (in_virtual_time()) refuse("system()");
+  return real(command);
+}
+
+WEIR_EXPORT FILE* popen(const char* command, const char* mode) {
+  static const auto real = next<FILE* (*)(const char*, const char*)>("popen");
+  if (in_virtual_time()) refuse("popen()");
+  return real(command, mode);
+}
+
+WEIR_EXPORT int posix_spawn(pid_t* process, const char* path, const posix_spawn_file_actions_t* actions,
+                            const posix_spawnattr_t* attributes, char* const* arguments, char* const* environment) {
+  static const auto real = next<decltype(&::posix_spawn)>("posix_spawn");
+  if (in_virtual_time()) refuse("posix_spawn()");
+  return real(process, path, actions, attributes, arguments, environment);
+}
+
+}  // extern "C"

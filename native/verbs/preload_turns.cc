@@ -1,0 +1,237 @@
+#include "verbs/preload_turns.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+#include <vector>
+
+#include "verbs/preload.h"
+
+namespace weir {
+namespace {
+
+using Syscall = long (*)(long, ...);
+
+TurnMemory* memory = nullptr;
+uint32_t program = 0;
+std::atomic<uint32_t> told_count{0};
+AlarmTimer timer;
+pthread_key_t ending;
+
+// So many readings of the clock in a row by one place of the program, or so many by several, without another wait, are a loop
+// that waits for time to pass: then so much passes, and again with each of fewer.
+constexpr uint32_t kReadings = 1'000;
+constexpr uint32_t kMostReadings = 50'000;
+constexpr uint32_t kReadingsOfStep = 32;
+constexpr Time kReadingStep = 10 * kMicrosecond;
+
+constexpr uint32_t kNoPlace = UINT32_MAX;
+thread_local volatile uint32_t given __attribute__((tls_model("initial-exec"))) = 0;
+thread_local uint32_t alike_count __attribute__((tls_model("initial-exec"))) = 0;
+thread_local const void* read_from __attribute__((tls_model("initial-exec"))) = nullptr;
+thread_local uint32_t read_count __attribute__((tls_model("initial-exec"))) = 0;
+thread_local uint32_t own_place __attribute__((tls_model("initial-exec"))) = kNoPlace;
+
+// The library's own calls to the kernel, which this library does not see.
+long kernel(long number, const void* a, long b, long c) {
+  long result;
+  register long d __asm__("r10") = 0;
+  __asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c), "r"(d) : "rcx", "r11", "memory");
+  return result;
+}
+void sleep_while(std::atomic<uint32_t>& word, uint32_t value) { kernel(SYS_futex, &word, FUTEX_WAIT, value); }
+void wake(std::atomic<uint32_t>& word) { kernel(SYS_futex, &word, FUTEX_WAKE, INT_MAX); }
+
+TurnPlace* own() { return memory == nullptr || own_place == kNoPlace ? nullptr : &memory->place[own_place]; }
+
+void await_turn(TurnPlace& place) {
+  while (place.turn.load(std::memory_order_acquire) == 0) sleep_while(place.turn, 0);
+  place.turn.store(0, std::memory_order_relaxed);
+}
+
+bool is_first_thread() { return ::gettid() == ::getpid(); }
+
+// The program's timer is its first thread's.
+bool fire_alarm() {
+  if (!is_first_thread() || timer.at > memory->now.load(std::memory_order_relaxed)) return false;
+  timer.at = timer.interval > 0 ? timer.at + timer.interval : kNever;
+  ::raise(SIGALRM);
+  return true;
+}
+
+uint32_t place_of_thread() {
+  const auto self = static_cast<uint32_t>(::gettid());
+  for (uint32_t i = 0; i < std::min(memory->places.load(std::memory_order_relaxed), kTurnPlaces); ++i) {
+    const TurnPlace& one = memory->place[i];
+    if (one.program.load(std::memory_order_relaxed) == program && one.thread.load(std::memory_order_relaxed) == self &&
+        one.state.load(std::memory_order_relaxed) == TurnPlace::runs) {
+      return i;
+    }
+  }
+  return kNoPlace;
+}
+
+void at_end(void*) { end_turns(); }
+
+// A child process has a place of its own, which its parent takes: so the order of places is that of what programs do.
+uint32_t child = kNoPlace;
+bool is_child = false;
+std::vector<uint32_t> children;
+void before_fork() {
+  if (in_virtual_time()) child = take_place();
+}
+void in_parent() {
+  if (in_virtual_time()) children.push_back(child);
+}
+void in_child() {
+  if (!in_virtual_time()) return;
+  timer = {};
+  children.clear();
+  is_child = true;
+  begin_turns(child);
+  watch_spins();
+}
+
+// Who carries time on hears of a program's first process by the kernel, of others so.
+[[gnu::destructor(101)]] void end() {
+  if (is_child) end_turns();
+}
+
+// Before anything of the program runs.
+[[gnu::constructor(101)]] void begin() {
+  const char* const path = std::getenv(kTurnsVariable);
+  const char* const place = std::getenv(kPlaceVariable);
+  const char* const number = std::getenv(kProgramVariable);
+  if (path == nullptr || place == nullptr || number == nullptr) return;
+  const int descriptor = ::open(path, O_RDWR | O_CLOEXEC);
+  void* const at =
+      descriptor < 0 ? MAP_FAILED : ::mmap(nullptr, sizeof(TurnMemory), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  if (descriptor >= 0) ::close(descriptor);
+  if (at == MAP_FAILED || static_cast<TurnMemory*>(at)->layout != kTurnsLayout) {
+    refuse("a run that has ended, or of another version of Weir");
+  }
+  memory = static_cast<TurnMemory*>(at);
+  program = static_cast<uint32_t>(std::strtoul(number, nullptr, 10)) % kTurnPrograms;
+  pthread_key_create(&ending, at_end);
+  pthread_atfork(before_fork, in_parent, in_child);
+  // A program that another has become has its place, and the turn.
+  const uint32_t first = static_cast<uint32_t>(std::strtoul(place, nullptr, 10)) % kTurnPlaces;
+  own_place = place_of_thread();
+  is_child = own_place != kNoPlace && own_place != first;
+  if (own_place != kNoPlace) return watch_spins();
+  if (memory->place[first].thread.load(std::memory_order_relaxed) != 0) refuse("a process that was not started by fork()");
+  begin_turns(first);
+  watch_spins();
+}
+
+}  // namespace
+
+bool in_virtual_time() { return own() != nullptr; }
+
+Time read_clock(const void* from) {
+  alike_count = std::exchange(read_from, from) == from ? alike_count + 1 : 0;
+  ++read_count;
+  if (alike_count >= kReadings || read_count >= kMostReadings) {
+    const bool alike = alike_count >= kReadings;
+    give_turn(0, virtual_now() + kReadingStep, true);
+    if (alike) alike_count = kReadings - kReadingsOfStep;
+    read_count = kMostReadings - kReadingsOfStep;
+    if (alike) read_count = 0;
+  }
+  return virtual_now();
+}
+
+uint32_t turns_given() { return given; }
+
+Time virtual_now() { return memory->now.load(std::memory_order_acquire); }
+
+bool give_turn(uint32_t causes, Time until, bool idle) {
+  TurnPlace* const place = own();
+  if (place == nullptr) return false;
+  if (is_first_thread()) until = std::min(until, timer.at);
+  given = given + 1;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  read_count = alike_count = 0;
+  place->causes.store(causes, std::memory_order_relaxed);
+  place->until.store(until, std::memory_order_relaxed);
+  place->idle.store(idle ? 1 : 0, std::memory_order_relaxed);
+  place->state.store(TurnPlace::waits, std::memory_order_release);
+  wake(place->state);
+  await_turn(*place);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  given = given + 1;
+  return fire_alarm();
+}
+
+bool wait_until(uint32_t causes, Time until, const std::function<bool()>& done, bool* interrupted) {
+  for (bool idle = false;; idle = true) {
+    if (done()) return true;
+    if (until <= virtual_now()) return false;
+    if (give_turn(causes, until, idle) && interrupted != nullptr) return *interrupted = true, done();
+  }
+}
+
+void tell_others() { told_count.fetch_add(1, std::memory_order_relaxed); }
+uint32_t told() { return told_count.load(std::memory_order_relaxed); }
+
+uint32_t take_place() {
+  const uint32_t place = memory->places.fetch_add(1, std::memory_order_relaxed);
+  if (place >= kTurnPlaces) refuse("more than 1024 threads of all programs");
+  memory->place[place].program.store(program, std::memory_order_relaxed);
+  memory->place[place].state.store(TurnPlace::begins, std::memory_order_release);
+  return place;
+}
+
+void begin_turns(uint32_t place) {
+  own_place = place;
+  memory->place[place].thread.store(static_cast<uint32_t>(::gettid()), std::memory_order_relaxed);
+  pthread_setspecific(ending, memory);
+  await_turn(memory->place[place]);
+}
+
+void end_turns() {
+  TurnPlace* const place = own();
+  if (place == nullptr) return;
+  own_place = kNoPlace;
+  place->idle.store(0, std::memory_order_relaxed);
+  place->state.store(TurnPlace::gone, std::memory_order_release);
+  wake(place->state);
+}
+
+bool take_ended_child() {
+  const auto ended = std::find_if(children.begin(), children.end(), has_ended);
+  if (ended == children.end()) return false;
+  children.erase(ended);
+  return true;
+}
+
+bool has_ended(uint32_t place) { return memory->place[place].state.load(std::memory_order_acquire) == TurnPlace::gone; }
+
+void note_port(uint16_t port) {
+  for (std::atomic<uint16_t>& one : memory->ports[program]) {
+    if (one.load(std::memory_order_relaxed) == port) return;
+    if (one.load(std::memory_order_relaxed) != 0) continue;
+    one.store(port, std::memory_order_relaxed);
+    return;
+  }
+}
+
+AlarmTimer& alarm_timer() { return timer; }
+
+void refuse(const char* what) {
+  std::fprintf(stderr, "weir: virtual time: %s: this program cannot run in virtual time; weir lab run runs it in real time\n",
+               what);
+  ::_exit(125);
+}
+
+}  // namespace weir

@@ -1,0 +1,58 @@
+// A thread's part in virtual time: what time it is, and how to wait. See endpoint/program_turns.h.
+#pragma once
+
+#include <functional>
+
+#include "endpoint/program_turns.h"
+
+namespace weir {
+
+// Whether this process lives in virtual time.
+bool in_virtual_time();
+// Virtual ns since the beginning.
+Time virtual_now();
+
+// Gives the turn away until one of the `causes` or the time `until`, and returns then. `idle`: this thread has found nothing to
+// do since its last wait, so that nobody need look at what it has done. Returns whether the program's timer has fired meanwhile,
+// whose signal is handled then.
+bool give_turn(uint32_t causes, Time until, bool idle);
+// How often this thread has begun to give its turn away, and come back from that: odd while it has none.
+uint32_t turns_given();
+// The time, where who asks for it again and again without another wait waits for it to pass. `from`: the place in the program.
+Time read_clock(const void* from);
+// The same until `done`, which is asked each time that something has changed, or until that time. Returns whether it is done.
+// Ends early, with `interrupted` set, when a signal of the program's timer was handled meanwhile.
+bool wait_until(uint32_t causes, Time until, const std::function<bool()>& done, bool* interrupted = nullptr);
+// This thread has done what others may wait for.
+void tell_others();
+// How often tell_others() was called in this process.
+uint32_t told();
+
+// A place for a thread of this process that is about to begin, and what it does first and last.
+uint32_t take_place();
+void begin_turns(uint32_t place);
+void end_turns();
+// Whether the thread that had the place has ended, as far as turns are concerned.
+bool has_ended(uint32_t place);
+// Whether a child of this process has come to its end, which is told once: then the kernel knows it, or will in a moment.
+bool take_ended_child();
+
+// From now on this thread is found when it waits for memory to change.
+void watch_spins();
+// Nobody of the process is, while it becomes another program.
+void pause_watch(bool whether);
+
+// Notes the port at which the process listens.
+void note_port(uint16_t port);
+
+// The timer of alarm() and setitimer(): when it fires, kNever if it does not, and its interval.
+struct AlarmTimer {
+  Time at = kNever;
+  Time interval = 0;
+};
+AlarmTimer& alarm_timer();
+
+// Ends the process, after a word about what is not there in virtual time.
+[[noreturn]] void refuse(const char* what);
+
+}  // namespace weir

@@ -1,0 +1,269 @@
+// Waits of a program in virtual time for descriptors, child processes and others' turns. Whatever passes between programs of a
+// run by sockets, pipes and files takes no time.
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "verbs/preload.h"
+#include "verbs/preload_turns.h"
+
+namespace {
+
+using namespace weir;
+
+constexpr uint32_t kAnything = TurnPlace::kNews | TurnPlace::kProgram | TurnPlace::kOthers;
+
+Time until_of(int milliseconds) { return milliseconds < 0 ? kNever : virtual_now() + milliseconds * kMillisecond; }
+Time until_of(const timespec* t) { return t == nullptr ? kNever : virtual_now() + t->tv_sec * kSecond + t->tv_nsec; }
+
+// Waits until ask(), which returns at once, says other than 0, or time is up. A signal ends it.
+template <class Ask>
+int wait_for(Time until, const Ask& ask) {
+  int result = 0;
+  bool interrupted = false;
+  wait_until(
+      kAnything, until, [&] { return (result = ask()) != 0; }, &interrupted);
+  if (interrupted && result == 0) return errno = EINTR, -1;
+  return result;
+}
+
+bool is_ready(int descriptor, short events) {
+  static const auto real = next<int (*)(pollfd*, nfds_t, int)>("poll");
+  pollfd one{descriptor, events, 0};
+  return real(&one, 1, 0) != 0;
+}
+
+// A call that would block waits here first. Returns false when a signal has ended the wait.
+bool await(int descriptor, short events, int flags = 0) {
+  if (!in_virtual_time() || (flags & MSG_DONTWAIT) != 0 || is_ready(descriptor, events)) return true;
+  if ((::fcntl(descriptor, F_GETFL) & O_NONBLOCK) != 0) return true;
+  return wait_for(kNever, [&] { return is_ready(descriptor, events) ? 1 : 0; }) > 0;
+}
+
+// The host's own address, by which a socket is told from that of another host.
+bool take_address(sockaddr_storage& to, const sockaddr* from, socklen_t length) {
+  const char* const own = std::getenv(kAddressVariable);
+  if (!in_virtual_time() || own == nullptr || from == nullptr || length > sizeof to) return false;
+  std::memcpy(&to, from, length);
+  in_addr address;
+  if (::inet_pton(AF_INET, own, &address) != 1) return false;
+  if (from->sa_family == AF_INET) {
+    auto& four = reinterpret_cast<sockaddr_in&>(to);
+    if (four.sin_addr.s_addr != INADDR_ANY) return false;
+    four.sin_addr = address;
+    return true;
+  }
+  auto& six = reinterpret_cast<sockaddr_in6&>(to);
+  if (from->sa_family != AF_INET6 || !IN6_IS_ADDR_UNSPECIFIED(&six.sin6_addr)) return false;
+  six.sin6_addr.s6_addr[10] = six.sin6_addr.s6_addr[11] = 0xff;
+  std::memcpy(&six.sin6_addr.s6_addr[12], &address, sizeof address);
+  return true;
+}
+
+// Address of a host of the network; empty: there is none of that name.
+std::string address_of(std::string_view name) {
+  const char* const all = std::getenv(kNamesVariable);
+  for (std::string_view rest = all == nullptr ? "" : all; !rest.empty();) {
+    const std::string_view one = rest.substr(0, rest.find(' '));
+    rest.remove_prefix(std::min(rest.size(), one.size() + 1));
+    if (one.starts_with(name) && one.size() > name.size() && one[name.size()] == '=')
+      return std::string(one.substr(name.size() + 1));
+  }
+  return {};
+}
+
+}  // namespace
+
+extern "C" {
+
+WEIR_EXPORT int poll(pollfd* all, nfds_t count, int timeout) {
+  static const auto real = next<int (*)(pollfd*, nfds_t, int)>("poll");
+  if (!in_virtual_time() || timeout == 0) return real(all, count, timeout);
+  return wait_for(until_of(timeout), [&] { return real(all, count, 0); });
+}
+
+WEIR_EXPORT int ppoll(pollfd* all, nfds_t count, const timespec* timeout, const sigset_t* mask) {
+  static const auto real = next<int (*)(pollfd*, nfds_t, const timespec*, const sigset_t*)>("ppoll");
+  if (!in_virtual_time()) return real(all, count, timeout, mask);
+  static constexpr timespec kNow{0, 0};
+  return wait_for(until_of(timeout), [&] { return real(all, count, &kNow, mask); });
+}
+
+WEIR_EXPORT int __poll_chk(pollfd* all, nfds_t count, int timeout, size_t) { return poll(all, count, timeout); }
+
+WEIR_EXPORT int pselect(int count, fd_set* in, fd_set* out, fd_set* except, const timespec* timeout, const sigset_t* mask) {
+  static const auto real = next<int (*)(int, fd_set*, fd_set*, fd_set*, const timespec*, const sigset_t*)>("pselect");
+  if (in_virtual_time()) refuse("pselect()");
+  return real(count, in, out, except, timeout, mask);
+}
+
+WEIR_EXPORT int select(int count, fd_set* in, fd_set* out, fd_set* except, timeval* timeout) {
+  static const auto real = next<int (*)(int, fd_set*, fd_set*, fd_set*, timeval*)>("select");
+  if (!in_virtual_time()) return real(count, in, out, except, timeout);
+  fd_set* const given[] = {in, out, except};
+  fd_set asked[3];
+  for (int i = 0; i < 3; ++i) {
+    if (given[i] != nullptr) asked[i] = *given[i];
+  }
+  const Time until = timeout == nullptr ? kNever : virtual_now() + timeout->tv_sec * kSecond + timeout->tv_usec * kMicrosecond;
+  return wait_for(until, [&] {
+    for (int i = 0; i < 3; ++i) {
+      if (given[i] != nullptr) *given[i] = asked[i];
+    }
+    timeval now{0, 0};
+    return real(count, in, out, except, &now);
+  });
+}
+
+WEIR_EXPORT int epoll_wait(int set, epoll_event* events, int most, int timeout) {
+  static const auto real = next<int (*)(int, epoll_event*, int, int)>("epoll_wait");
+  if (!in_virtual_time() || timeout == 0) return real(set, events, most, timeout);
+  return wait_for(until_of(timeout), [&] { return real(set, events, most, 0); });
+}
+
+WEIR_EXPORT int epoll_pwait(int set, epoll_event* events, int most, int timeout, const sigset_t* mask) {
+  static const auto real = next<int (*)(int, epoll_event*, int, int, const sigset_t*)>("epoll_pwait");
+  if (!in_virtual_time() || timeout == 0) return real(set, events, most, timeout, mask);
+  return wait_for(until_of(timeout), [&] { return real(set, events, most, 0, mask); });
+}
+
+WEIR_EXPORT ssize_t read(int descriptor, void* bytes, size_t length) {
+  static const auto real = next<ssize_t (*)(int, void*, size_t)>("read");
+  return await(descriptor, POLLIN) ? real(descriptor, bytes, length) : -1;
+}
+WEIR_EXPORT ssize_t __read_chk(int descriptor, void* bytes, size_t length, size_t) { return read(descriptor, bytes, length); }
+
+WEIR_EXPORT ssize_t readv(int descriptor, const iovec* pieces, int count) {
+  static const auto real = next<ssize_t (*)(int, const iovec*, int)>("readv");
+  return await(descriptor, POLLIN) ? real(descriptor, pieces, count) : -1;
+}
+
+WEIR_EXPORT ssize_t recvfrom(int descriptor, void* bytes, size_t length, int flags, sockaddr* from, socklen_t* from_length) {
+  static const auto real = next<ssize_t (*)(int, void*, size_t, int, sockaddr*, socklen_t*)>("recvfrom");
+  if (!in_virtual_time() || (flags & MSG_WAITALL) == 0) {
+    return await(descriptor, POLLIN, flags) ? real(descriptor, bytes, length, flags, from, from_length) : -1;
+  }
+  // The rest may be another program's to send.
+  size_t got = 0;
+  while (got < length) {
+    if (!await(descriptor, POLLIN, flags)) return got > 0 ? static_cast<ssize_t>(got) : -1;
+    const ssize_t part = real(descriptor, static_cast<char*>(bytes) + got, length - got, flags & ~MSG_WAITALL, from, from_length);
+    if (part <= 0) return got > 0 ? static_cast<ssize_t>(got) : part;
+    got += static_cast<size_t>(part);
+  }
+  return static_cast<ssize_t>(got);
+}
+WEIR_EXPORT ssize_t recv(int descriptor, void* bytes, size_t length, int flags) {
+  return recvfrom(descriptor, bytes, length, flags, nullptr, nullptr);
+}
+WEIR_EXPORT ssize_t __recv_chk(int descriptor, void* bytes, size_t length, size_t, int flags) {
+  return recvfrom(descriptor, bytes, length, flags, nullptr, nullptr);
+}
+
+WEIR_EXPORT ssize_t recvmsg(int descriptor, msghdr* message, int flags) {
+  static const auto real = next<ssize_t (*)(int, msghdr*, int)>("recvmsg");
+  return await(descriptor, POLLIN, flags) ? real(descriptor, message, flags) : -1;
+}
+
+WEIR_EXPORT int accept(int descriptor, sockaddr* address, socklen_t* length) {
+  static const auto real = next<int (*)(int, sockaddr*, socklen_t*)>("accept");
+  return await(descriptor, POLLIN) ? real(descriptor, address, length) : -1;
+}
+WEIR_EXPORT int accept4(int descriptor, sockaddr* address, socklen_t* length, int flags) {
+  static const auto real = next<int (*)(int, sockaddr*, socklen_t*, int)>("accept4");
+  return await(descriptor, POLLIN) ? real(descriptor, address, length, flags) : -1;
+}
+
+WEIR_EXPORT int bind(int descriptor, const sockaddr* address, socklen_t length) {
+  static const auto real = next<int (*)(int, const sockaddr*, socklen_t)>("bind");
+  sockaddr_storage own;
+  return real(descriptor, take_address(own, address, length) ? reinterpret_cast<const sockaddr*>(&own) : address, length);
+}
+
+WEIR_EXPORT int listen(int descriptor, int backlog) {
+  static const auto real = next<int (*)(int, int)>("listen");
+  const int result = real(descriptor, backlog);
+  sockaddr_storage own{};
+  socklen_t length = sizeof own;
+  if (result == 0 && in_virtual_time() && ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&own), &length) == 0 &&
+      (own.ss_family == AF_INET || own.ss_family == AF_INET6)) {
+    // Both have it in the same place.
+    note_port(ntohs(reinterpret_cast<const sockaddr_in&>(own).sin_port));
+  }
+  return result;
+}
+
+WEIR_EXPORT int getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** out) {
+  static const auto real = next<int (*)(const char*, const char*, const addrinfo*, addrinfo**)>("getaddrinfo");
+  const std::string address = node == nullptr || !in_virtual_time() ? "" : address_of(node);
+  return real(address.empty() ? node : address.c_str(), service, hints, out);
+}
+
+// Who yields waits for others, as who polls a completion queue in vain does.
+WEIR_EXPORT int sched_yield() {
+  static const auto real = next<int (*)()>("sched_yield");
+  if (!in_virtual_time()) return real();
+  give_turn(kAnything, kNever, true);
+  return 0;
+}
+
+WEIR_EXPORT pid_t wait4(pid_t process, int* status, int options, rusage* usage) {
+  static const auto real = next<pid_t (*)(pid_t, int*, int, rusage*)>("wait4");
+  if (!in_virtual_time() || (options & WNOHANG) != 0) return real(process, status, options, usage);
+  return wait_for(kNever, [&] { return real(process, status, take_ended_child() ? options : options | WNOHANG, usage); });
+}
+WEIR_EXPORT pid_t waitpid(pid_t process, int* status, int options) { return wait4(process, status, options, nullptr); }
+WEIR_EXPORT pid_t wait3(int* status, int options, rusage* usage) { return wait4(-1, status, options, usage); }
+WEIR_EXPORT pid_t wait(int* status) { return wait4(-1, status, 0, nullptr); }
+
+// The one call that waits where a program makes system calls by their numbers.
+WEIR_EXPORT long syscall(long number, ...) {
+  static const auto real = next<long (*)(long, ...)>("syscall");
+  va_list arguments;
+  va_start(arguments, number);
+  long a[6];
+  for (long& one : a) one = va_arg(arguments, long);
+  va_end(arguments);
+  constexpr long kPlain = ~static_cast<long>(FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME);
+  const long operation = a[1] & kPlain;
+  if (number != SYS_futex || !in_virtual_time()) return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+  if (operation != FUTEX_WAIT && operation != FUTEX_WAIT_BITSET) {
+    tell_others();
+    return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+  }
+  auto& word = *reinterpret_cast<std::atomic<uint32_t>*>(a[0]);
+  const auto value = static_cast<uint32_t>(a[2]);
+  const auto* timeout = reinterpret_cast<const timespec*>(a[3]);
+  Time until = until_of(timeout);
+  if (operation == FUTEX_WAIT_BITSET && timeout != nullptr) {
+    const bool realtime = (a[1] & FUTEX_CLOCK_REALTIME) != 0;
+    until = timeout->tv_sec * kSecond + timeout->tv_nsec - (realtime ? kVirtualEpoch : kVirtualBoot);
+  }
+  if (word.load(std::memory_order_acquire) != value) return errno = EAGAIN, -1;
+  const uint32_t before = told();
+  const bool woken =
+      wait_until(kAnything, until, [&] { return word.load(std::memory_order_acquire) != value || told() != before; });
+  return woken ? 0 : (errno = ETIMEDOUT, -1);
+}
+
+}  // extern "C"

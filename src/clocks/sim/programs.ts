@@ -1,0 +1,151 @@
+/**
+ * Programs of a scenario in virtual time: what they need to find their host's simulated NIC, and what becomes of them. They are
+ * started, and given their turns, by native/hosts/.
+ */
+import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { constants, tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { WeirError } from "../../base/error.js";
+import { makeFolder } from "../../base/folder.js";
+import { hearsTelemetry } from "../../congestion/flow_state.js";
+import { DeviceFiles, kFilesSuffix, writeSystemFiles } from "../../daemon/programs/device_files.js";
+import { programEnvironment, programLibraries } from "../../daemon/programs/launch.js";
+import { nativeAddress } from "../../native/ip_address.js";
+import type { NativeProgramPlan, ProgramFate, SimulationConfig } from "../../native/simulation_types.js";
+import type { ProgramResult } from "../../result/program_result.js";
+import { hostIp, hostMac } from "../../scenario/addresses.js";
+import type { Fabric } from "../../scenario/fabric.js";
+import type { Scenario } from "../../scenario/types.js";
+import { addressText } from "../../wire/address.js";
+import { kTelemetryBytes, largestPathMtu } from "../../wire/frame_size.js";
+
+/** Library that gives programs their clock and their turns. */
+const kTurns = "libweir-turns.so";
+/** Queue pairs of each host's programs. */
+const kQueuePairs = 1280;
+/** Variables that programs inherit: others would tell one machine's runs from another's. */
+const kInherited = ["PATH", "HOME", "USER", "LANG"];
+
+/** Programs of one run, from before it until their folder is removed. */
+export class SimPrograms {
+  readonly plan: NativeProgramPlan;
+  /** Folder of sockets and files, whose path is short enough for sockets. */
+  readonly #folder = mkdtempSync(join(tmpdir(), "weir-sim-"));
+
+  /** @param folder Of the run's results. @throws WeirError where libraries were not built. */
+  constructor(
+    private readonly scenario: Scenario,
+    private readonly fabric: Fabric,
+    private readonly folder: string,
+  ) {
+    const libraries = programLibraries();
+    if (!existsSync(join(libraries, kTurns))) {
+      throw new WeirError(`${join(libraries, kTurns)} was not built`, { hint: "npm run build:native" });
+    }
+    const { hosts, programs } = scenario;
+    const telemetry = hearsTelemetry(scenario.congestion.algorithm) ? kTelemetryBytes : 0;
+    const numbers = new Map(programs.map(({ id }, i) => [id, i]));
+    const environments = new Map([...this.#hosts()].map((host) => [host, this.#environment(host, libraries)]));
+    this.plan = {
+      folder: this.#folder,
+      names: hosts.map(({ name }) => name),
+      path_mtus: hosts.map((_, i) => largestPathMtu(fabric.attachment(i).link.mtu, telemetry) ?? 256),
+      priority: 0,
+      programs: programs.map(({ id, host, run, start, after, listens }) => {
+        const output = resolve(this.#output(id, "out"));
+        makeFolder(join(output, ".."));
+        return {
+          nic: this.#nic(host),
+          command: run,
+          environment: environments.get(host) as string[],
+          start,
+          after: after.map((one) => numbers.get(one) as number),
+          listens: listens ?? 0,
+          output,
+          errors: resolve(this.#output(id, "err")),
+        };
+      }),
+    };
+  }
+
+  /** NICs with places for the queue pairs of programs, where hosts have some. */
+  hosting(nics: SimulationConfig["nics"]): SimulationConfig["nics"] {
+    const hosting = new Set([...this.#hosts()].map((host) => this.#nic(host)));
+    return nics.map((nic, i) =>
+      hosting.has(i) ? { ...nic, verbs_queue_pairs: kQueuePairs, addresses: [nativeAddress(addressOf(i))] } : nic,
+    );
+  }
+
+  results(states: readonly ProgramFate[]): Record<string, ProgramResult> {
+    return Object.fromEntries(
+      this.scenario.programs.map((program, i) => {
+        const state = states[i] as ProgramFate;
+        return [program.id, { host: program.host, command: program.run, ...this.#fate(program.id, state) }];
+      }),
+    );
+  }
+
+  close(): void {
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  #hosts(): Set<string> {
+    return new Set(this.scenario.programs.map(({ host }) => host));
+  }
+
+  #nic(host: string): number {
+    return this.fabric.device(host) - this.scenario.switches.length;
+  }
+
+  #output(id: string, kind: "out" | "err"): string {
+    return join(this.folder, `programs/${id}.${kind}`);
+  }
+
+  #environment(host: string, libraries: string): string[] {
+    const index = this.#nic(host);
+    const { link } = this.fabric.attachment(index);
+    const nic = {
+      name: host,
+      interface: "weir0",
+      mac: hostMac(index),
+      rate: link.rate,
+      socket: join(this.#folder, `${host}.verbs`),
+    };
+    const files = new DeviceFiles(join(this.#folder, host + kFilesSuffix), nic);
+    files.write({ up: true, gids: [addressOf(index)], counters: {} });
+    const system = writeSystemFiles(this.#folder, [host], join(this.#folder, `${host}.sys`), () => false);
+    const { LD_PRELOAD: preload, ...rest } = programEnvironment(libraries, system);
+    const inherited = kInherited.flatMap((name) =>
+      process.env[name] === undefined ? [] : [[name, process.env[name]]],
+    );
+    const own = { ...rest, LD_PRELOAD: `${join(libraries, kTurns)}:${preload}`, WEIR_HOST: host };
+    return [...inherited, ...Object.entries(own)].map(([name, value]) => `${name}=${value}`);
+  }
+
+  #fate(id: string, { started, ended, status, signal, failure }: ProgramFate): Partial<ProgramResult> {
+    if (started === undefined) return { failure: failure || "did not start: the run ended before it was its turn" };
+    const outputs = {
+      stdout: outputOf(this.#output(id, "out"), id, "out"),
+      stderr: outputOf(this.#output(id, "err"), id, "err"),
+    };
+    const times = { started_s: started / 1e9, ...(ended !== undefined && { ended_s: ended / 1e9 }) };
+    if (ended === undefined) {
+      const { background } = this.scenario.programs.find((one) => one.id === id) as Scenario["programs"][number];
+      return { ...times, ...outputs, ...(!background && { failure: "still ran when the run ended" }) };
+    }
+    if (failure !== "") return { ...times, ...outputs, failure };
+    if (signal !== 0) {
+      const name = Object.entries(constants.signals).find(([, number]) => number === signal)?.[0] ?? `signal ${signal}`;
+      return { ...times, ...outputs, signal: name, failure: `was ended by ${name}` };
+    }
+    const bad = status === 0 ? {} : { failure: `ended with exit status ${status}` };
+    return { ...times, ...outputs, status, ...bad };
+  }
+}
+
+const addressOf = (nic: number) => addressText(hostIp(nic));
+
+function outputOf(path: string, id: string, kind: string): NonNullable<ProgramResult["stdout"]> {
+  const bytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  return { file: `programs/${id}.${kind}`, bytes, kept: bytes };
+}

@@ -1,0 +1,100 @@
+/** Unmodified programs in virtual time: their clock, their NIC, their order, and what is left of them. */
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import type { Result } from "../../src/result/result.js";
+import { lacking } from "../needs.js";
+import { itUnless } from "../obstacles.js";
+import { describeLive } from "./capability.js";
+import { type Finished, folder, start } from "./weir.js";
+
+interface Done extends Finished {
+  programs: NonNullable<Result["programs"]>;
+  output(name: string): string;
+}
+
+/** Runs programs on two hosts, a and b, behind one switch. */
+async function run(traffic: string, link = "{ rate: 100Gbps, delay: 1us }"): Promise<Done> {
+  const out = join(folder(), "out");
+  const file = `${out}.yaml`;
+  const topology = `{ link: ${link}, hosts: [a, b], switches: [sw], links: [a -- sw, b -- sw] }`;
+  writeFileSync(
+    file,
+    `name: ran\nduration: 3600s\nprobes: { interval: 1s }\ntopology: ${topology}\ntraffic:\n${traffic}\n`,
+  );
+  const running = await start(["sim", "run", file, "--out", out, "--quiet"]);
+  const done = await running.finished;
+  expect([0, 3, 4], done.stderr).toContain(done.status);
+  await running.nothingLeft();
+  const { programs = {} } = JSON.parse(readFileSync(join(out, "result.json"), "utf8")) as Result;
+  return { ...done, programs, output: (name) => readFileSync(join(out, "programs", name), "utf8") };
+}
+
+/** Folders of sockets of simulations, of which a run leaves none. */
+const leftFolders = () => readdirSync(tmpdir()).filter((name) => name.startsWith("weir-sim-"));
+const kNoPerftest = lacking("perftest");
+const pair = (program: string) => `  - { id: server, on: a, run: "${program}", listens: 18515 }
+  - { id: client, on: b, run: "${program} a", after: server }`;
+/** The last line of figures of perftest. */
+const figures = (output: string) =>
+  (output.split("\n").findLast((line) => /^ \d/.test(line)) ?? "").trim().split(/\s+/).map(Number);
+
+describeLive("programs in virtual time", () => {
+  it("sleep for half an hour in a moment, see the same day in each run, and follow one another", async () => {
+    const { programs, output } = await run(
+      `  - { id: sleeper, on: a, run: "date +%s.%N; sleep 1800; date +%s.%N" }
+  - { id: next, on: b, run: "date -u +%F", after: sleeper }`,
+    );
+    expect(output("sleeper.out")).toBe("1577836800.000000000\n1577838600.000000000\n");
+    expect(output("next.out")).toBe("2020-01-01\n");
+    expect(programs.sleeper).toMatchObject({ started_s: 0, ended_s: 1800, status: 0 });
+    expect(programs.next).toMatchObject({ started_s: 1800, ended_s: 1800 });
+  });
+
+  it("fail as they do anywhere, and are told of", async () => {
+    const before = leftFolders();
+    const { programs } = await run(
+      `  - { id: bad, on: a, run: "exit 7" }
+  - { id: killed, on: a, run: "kill -KILL $$" }
+  - { id: never, on: b, run: "true", after: bad }
+  - { id: endless, on: b, run: "sleep 100000" }`,
+    );
+    expect(programs.bad).toMatchObject({ status: 7, failure: "ended with exit status 7" });
+    expect(programs.never?.failure).toMatch(/^did not start/);
+    expect(programs.endless?.failure).toBe("still ran when the run ended");
+    expect(leftFolders()).toEqual(before);
+  });
+
+  itUnless(kNoPerftest, "write at the rate of the link: payload's part of it, but for a round trip", async () => {
+    const link = "{ rate: 100Gbps, delay: 1us, mtu: 4200 }";
+    const { output, status } = await run(pair("ib_write_bw -n 200 --report_gbits"), link);
+    expect(status).toBe(0);
+    const [bytes, iterations, , average] = figures(output("client.out"));
+    expect([bytes, iterations]).toEqual([65_536, 200]);
+    // 16 packets of 4,096 bytes, 82 more on the link each, and 16 in the first; and two hops there and back.
+    const wire = 16 * (4096 + 82) + 16;
+    const seconds = (200 * wire * 8) / 100e9 + 4e-6;
+    expect(Math.abs((average as number) / ((200 * 65_536 * 8) / seconds / 1e9) - 1)).toBeLessThan(0.005);
+  });
+
+  itUnless(kNoPerftest, "have the latency of the path, whether they poll completions or memory", async () => {
+    for (const program of ["ib_send_lat", "ib_write_lat"]) {
+      const { output } = await run(pair(`${program} -n 20`), "{ rate: 400Gbps, delay: 700ns }");
+      const [bytes, , least, most] = figures(output("client.out"));
+      expect(bytes).toBe(2);
+      // Two cables, and a frame of 86 bytes twice; perftest has two decimals.
+      for (const latency of [least, most]) expect(Math.abs((latency as number) - 1.4034)).toBeLessThan(0.01);
+    }
+  });
+
+  itUnless(kNoPerftest, "say and do the same each time, timers included", async () => {
+    const traffic = pair("ib_write_bw -D 1 -s 65536 --report_gbits");
+    const slow = "{ rate: 200Mbps, delay: 1us }";
+    const [one, other] = await Promise.all([run(traffic, slow), run(traffic, slow)]);
+    expect(one.output("client.out")).toMatch(/^ 65536 +\d{3} /m);
+    for (const name of ["client.out", "client.err", "server.out", "server.err"])
+      expect(one.output(name)).toBe(other.output(name));
+    expect(one.programs).toEqual(other.programs);
+  });
+});
