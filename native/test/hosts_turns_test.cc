@@ -111,5 +111,16 @@ TEST_CASE("turns: what a thread does has others look, but not what it finds undo
   CHECK(bed.run(20) == Taken{{0, 20}, {1, 20}});
 }
 
+TEST_CASE("turns: news of a NIC are for the programs of its host") {
+  TurnsBed bed;
+  for (const uint32_t program : {0, 1}) bed.add(program, {{.causes = TurnPlace::kNews}, {.until = 20, .idle = true}});
+  CHECK(bed.run(0) == Taken{{0, 0}, {1, 0}});
+  bed.turns.tell(1);
+  CHECK(bed.run(5) == Taken{{1, 5}});
+  bed.turns.tell(0);
+  CHECK(bed.run(6) == Taken{{0, 6}});
+  CHECK(bed.run(20) == Taken{{0, 20}, {1, 20}});
+}
+
 }  // namespace
 }  // namespace weir::test

@@ -225,6 +225,15 @@ export interface SimulationProgress {
   /** How much of it they waited for each other. ns */ waited: number;
 }
 
+/** What has become of a program in virtual time. */
+export interface ProgramFate {
+  /** Virtual time; absent: it was not. ns */ started?: number;
+  /** Likewise. ns */ ended?: number;
+  /** Exit status. */ status: number;
+  /** That ended it; 0: none. */ signal: number;
+  /** Why it was not started, or was ended; empty: nothing of the kind. */ failure: string;
+}
+
 /** Names of the columns of the counter tables, in order. */
 export interface SimulationManifest {
   switch_port: CounterDescription[];

@@ -93,6 +93,27 @@ export interface SimulationConfig extends NativeNetworkTraffic {
   /** Absent: everything is simulated, packet by packet. */ fast_forward?: NativeFastForward;
 }
 
+/** A program in virtual time. */
+export interface NativePlannedProgram {
+  /** Of its host. */ nic: number;
+  /** For sh -c. */ command: string;
+  /** All of it, NAME=VALUE. */ environment: string[];
+  /** Not before. ns, 0 or more */ start: number;
+  /** Numbers of the programs that have to be ready. */ after: number[];
+  /** It is ready when it listens at this port; 0: when it has ended well. 0 to 65535 */ listens: number;
+  /** Path of the file that is its standard output. */ output: string;
+  /** Of its standard error. */ errors: string;
+}
+
+/** Programs, and what they know of their network. */
+export interface NativeProgramPlan {
+  /** For sockets and shared memory: its path has 80 characters at most. */ folder: string;
+  /** Of hosts, by NIC. */ names: string[];
+  /** Largest, by NIC. bytes */ path_mtus: number[];
+  /** Of their queue pairs, where they do not say. 0 to 7 */ priority: number;
+  /** Numbered from 0. */ programs: NativePlannedProgram[];
+}
+
 /** By pair of ranks that exchange messages, one direction each. */
 export interface NativeIdealWays {
   /** Rank. */ from: Uint32Array;

@@ -4,6 +4,7 @@ import { WeirError } from "../base/error.js";
 import { choice, field, flag, fraction, integer, rate, section, size, time } from "../base/fields.js";
 import { nearest } from "../base/nearest.js";
 import { parseSize } from "../base/units.js";
+import { kRdmaPriority } from "../wire/priority.js";
 import { graphFields, kCollectiveAlgorithms, kCollectiveOperations } from "./graphs/job_schema.js";
 import { kDistributionNames } from "./size_distribution.js";
 
@@ -23,7 +24,7 @@ const patternId = (name: string) =>
 
 /** Fields of every entry. */
 const common = {
-  priority: integer("Priority (traffic class) of the data.", 0, 7, 3),
+  priority: integer("Priority (traffic class) of the data.", 0, 7, kRdmaPriority),
   dscp: integer("DSCP of the data. Default: one that the switch maps to `priority`.", 0, 63),
   start: time("When to start, from the start of traffic.", { default: "0ms" }),
   stop: time("When to stop. Default: the end."),

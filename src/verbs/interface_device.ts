@@ -21,6 +21,7 @@ import type { FrameLink, Resolver } from "../wire/cm/link.js";
 import { taggedFrame } from "../wire/ethernet.js";
 import { kRoceOverhead, kTelemetryBytes, largestPathMtu } from "../wire/frame_size.js";
 import { inPrefix, type Prefix, parsePrefix } from "../wire/prefix.js";
+import { kRdmaPriority } from "../wire/priority.js";
 import { AddressHandle } from "./address_handle.js";
 import { Device } from "./device.js";
 import type { QueuePairAttributes } from "./types.js";
@@ -56,7 +57,6 @@ const kQueuePairs = 4096;
 const kRegions = 65_536;
 const kStartMs = 2000;
 const kStepMs = 2;
-const kDefaultPriority = 3;
 
 /** Most bytes that a late poll thread makes up for at once. */
 const kBurst = "512KB";
@@ -144,7 +144,7 @@ export class InterfaceDevice extends Device {
     this.vlan = options.vlan;
     this.rate = port.rate;
     this.largestPathMtu = pathMtu;
-    const priority = options.priority ?? kDefaultPriority;
+    const priority = options.priority ?? kRdmaPriority;
     this.defaults = { pathMtu, priority, dscp: dscpOf(classes.dscp_map, priority) };
     this.#gateways = options.gateway === undefined ? [] : [options.gateway].flat();
     this.#namespace = options.namespace;

@@ -18,6 +18,7 @@ import type { Fabric } from "../../scenario/fabric.js";
 import type { Scenario } from "../../scenario/types.js";
 import { addressText } from "../../wire/address.js";
 import { kTelemetryBytes, largestPathMtu } from "../../wire/frame_size.js";
+import { kRdmaPriority } from "../../wire/priority.js";
 
 /** Library that gives programs their clock and their turns. */
 const kTurns = "libweir-turns.so";
@@ -50,7 +51,7 @@ export class SimPrograms {
       folder: this.#folder,
       names: hosts.map(({ name }) => name),
       path_mtus: hosts.map((_, i) => largestPathMtu(fabric.attachment(i).link.mtu, telemetry) ?? 256),
-      priority: 0,
+      priority: kRdmaPriority,
       programs: programs.map(({ id, host, run, start, after, listens }) => {
         const output = resolve(this.#output(id, "out"));
         makeFolder(join(output, ".."));

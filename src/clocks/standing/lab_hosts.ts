@@ -17,14 +17,13 @@ import { Fabric } from "../../scenario/fabric.js";
 import { otherSpelling } from "../../scenario/host_names.js";
 import { Share } from "../../scenario/parts.js";
 import type { Scenario } from "../../scenario/types.js";
+import { kRdmaPriority } from "../../wire/priority.js";
 import { gatewayAddresses, hostAddresses, labNetwork, stackNode } from "../lab/compose.js";
 import { kNicInterface } from "../lab/devices.js";
 import { hostEnvironment, showDevices } from "./enter.js";
 import { type HostEvents, InhabitedHost, shapeKernel } from "./host.js";
 import { kOwnFolder } from "./place.js";
 
-/** Priority of programs' traffic where they choose none: that of scenarios' traffic. */
-const kPriority = 3;
 const kStepMs = 10;
 /** Time that programs may take to end when they are told to. */
 const kPatienceMs = 2000;
@@ -103,7 +102,7 @@ export class LabHosts {
           prefix: isIPv6(address) ? 128 : 32,
         })),
         vlan: undefined,
-        programs: { priority: kPriority, group: undefined, direct: false },
+        programs: { priority: kRdmaPriority, group: undefined, direct: false },
         classes: neighbour,
         congestion: this.scenario.congestion,
         port: { interface: kNicInterface, mac: hostMac(number), rate: wallRate(link.rate, scale), mtu: link.mtu },
