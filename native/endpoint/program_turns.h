@@ -5,6 +5,7 @@
 // a place's state: by the thread that has the turn, and by who gives it when it has none.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -52,10 +53,25 @@ struct TurnPlace {
 struct TurnMemory {
   uint32_t layout;
   std::atomic<int64_t> now;      // virtual ns
-  std::atomic<uint32_t> places;  // so many have been taken
+  std::atomic<uint32_t> places;  // so many have been taken, some of them again
   // Ports at which each program listens; 0: none.
   std::atomic<uint16_t> ports[kTurnPrograms][kTurnPorts];
   TurnPlace place[kTurnPlaces];
 };
+
+// Takes a place for a thread of a program that is about to begin: one that a thread has left, or else the next; kTurnPlaces:
+// there is none. Who has the turn may do so, or who gives it while nobody has it.
+inline uint32_t take_turn_place(TurnMemory& memory, uint32_t program) {
+  const uint32_t taken = std::min(memory.places.load(std::memory_order_relaxed), kTurnPlaces);
+  uint32_t number = 0;
+  while (number < taken && memory.place[number].state.load(std::memory_order_acquire) != TurnPlace::free) ++number;
+  if (number == kTurnPlaces) return number;
+  TurnPlace& place = memory.place[number];
+  place.program.store(program, std::memory_order_relaxed);
+  place.thread.store(0, std::memory_order_relaxed);
+  place.state.store(TurnPlace::begins, std::memory_order_release);
+  if (number == taken) memory.places.store(taken + 1, std::memory_order_relaxed);
+  return number;
+}
 
 }  // namespace weir

@@ -55,13 +55,11 @@ Turns::~Turns() {
 }
 
 uint32_t Turns::take_place(uint32_t program) {
-  const uint32_t place = memory_->places.fetch_add(1, std::memory_order_relaxed);
-  if (place >= kTurnPlaces) {
+  const uint32_t place = take_turn_place(*memory_, program);
+  if (place == kTurnPlaces) {
     throw NativeError("NO_RESOURCES", 0, "", "programs have more than " + std::to_string(kTurnPlaces) + " threads",
                       "let fewer programs run");
   }
-  memory_->place[place].program.store(program, std::memory_order_relaxed);
-  memory_->place[place].state.store(TurnPlace::begins, std::memory_order_release);
   return place;
 }
 

@@ -89,8 +89,11 @@ WEIR_EXPORT int pthread_join(pthread_t thread, void** result) {
   if (!in_virtual_time()) return real(thread, result);
   // Its last turn is over a moment before it has ended.
   const auto found = joinable().find(thread);
-  if (found != joinable().end()) wait_until(kThreads, kNever, [&] { return has_ended(found->second); });
-  joinable().erase(thread);
+  if (found != joinable().end()) {
+    wait_until(kThreads, kNever, [&] { return has_ended(found->second); });
+    free_place(found->second);
+    joinable().erase(found);
+  }
   return real(thread, result);
 }
 

@@ -185,10 +185,8 @@ void tell_others() { told_count.fetch_add(1, std::memory_order_relaxed); }
 uint32_t told() { return told_count.load(std::memory_order_relaxed); }
 
 uint32_t take_place() {
-  const uint32_t place = memory->places.fetch_add(1, std::memory_order_relaxed);
-  if (place >= kTurnPlaces) refuse("more than 1024 threads of all programs");
-  memory->place[place].program.store(program, std::memory_order_relaxed);
-  memory->place[place].state.store(TurnPlace::begins, std::memory_order_release);
+  const uint32_t place = take_turn_place(*memory, program);
+  if (place == kTurnPlaces) refuse("more than 1024 threads of all programs at a time");
   return place;
 }
 
@@ -211,6 +209,7 @@ void end_turns() {
 bool take_ended_child() {
   const auto ended = std::find_if(children.begin(), children.end(), has_ended);
   if (ended == children.end()) return false;
+  free_place(*ended);
   children.erase(ended);
   return true;
 }
@@ -225,6 +224,8 @@ void note_port(uint16_t port) {
     return;
   }
 }
+
+void free_place(uint32_t place) { memory->place[place].state.store(TurnPlace::free, std::memory_order_release); }
 
 AlarmTimer& alarm_timer() { return timer; }
 

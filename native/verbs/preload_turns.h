@@ -34,6 +34,8 @@ void begin_turns(uint32_t place);
 void end_turns();
 // Whether the thread that had the place has ended, as far as turns are concerned.
 bool has_ended(uint32_t place);
+// Nobody asks any more whether it has.
+void free_place(uint32_t place);
 // Whether a child of this process has come to its end, which is told once: then the kernel knows it, or will in a moment.
 bool take_ended_child();
 

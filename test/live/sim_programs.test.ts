@@ -6,6 +6,7 @@ import { expect, it } from "vitest";
 import type { Result } from "../../src/result/result.js";
 import { lacking } from "../needs.js";
 import { itUnless } from "../obstacles.js";
+import { eventually } from "../patience.js";
 import { describeLive } from "./capability.js";
 import { type Finished, folder, start } from "./weir.js";
 
@@ -14,16 +15,21 @@ interface Done extends Finished {
   output(name: string): string;
 }
 
-/** Runs programs on two hosts, a and b, behind one switch. */
-async function run(traffic: string, link = "{ rate: 100Gbps, delay: 1us }"): Promise<Done> {
-  const out = join(folder(), "out");
+/** Begins to run programs on two hosts, a and b, behind one switch. */
+async function begin(out: string, traffic: string, link: string) {
   const file = `${out}.yaml`;
   const topology = `{ link: ${link}, hosts: [a, b], switches: [sw], links: [a -- sw, b -- sw] }`;
   writeFileSync(
     file,
     `name: ran\nduration: 3600s\nprobes: { interval: 1s }\ntopology: ${topology}\ntraffic:\n${traffic}\n`,
   );
-  const running = await start(["sim", "run", file, "--out", out, "--quiet"]);
+  return start(["sim", "run", file, "--out", out, "--quiet"]);
+}
+
+/** Runs programs to their end. */
+async function run(traffic: string, link = "{ rate: 100Gbps, delay: 1us }"): Promise<Done> {
+  const out = join(folder(), "out");
+  const running = await begin(out, traffic, link);
   const done = await running.finished;
   expect([0, 3, 4], done.stderr).toContain(done.status);
   await running.nothingLeft();
@@ -63,6 +69,18 @@ describeLive("programs in virtual time", () => {
     expect(programs.bad).toMatchObject({ status: 7, failure: "ended with exit status 7" });
     expect(programs.never?.failure).toMatch(/^did not start/);
     expect(programs.endless?.failure).toBe("still ran when the run ended");
+    expect(leftFolders()).toEqual(before);
+  });
+
+  it("end with the run by SIGINT, of which nothing is left", async () => {
+    const before = leftFolders();
+    const out = join(folder(), "out");
+    const traffic = '  - { id: ticks, on: a, run: "while sleep 0.001; do echo tick; done" }';
+    const running = await begin(out, traffic, "{ rate: 100Gbps, delay: 1us }");
+    await eventually(() => expect(readFileSync(join(out, "programs/ticks.out"), "utf8")).toContain("tick"));
+    running.child.kill("SIGINT");
+    expect((await running.finished).status).toBe(130);
+    await running.nothingLeft();
     expect(leftFolders()).toEqual(before);
   });
 

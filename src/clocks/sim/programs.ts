@@ -32,6 +32,7 @@ export class SimPrograms {
   readonly plan: NativeProgramPlan;
   /** Folder of sockets and files, whose path is short enough for sockets. */
   readonly #folder = mkdtempSync(join(tmpdir(), "weir-sim-"));
+  readonly #remove = () => rmSync(this.#folder, { recursive: true, force: true });
 
   /** @param folder Of the run's results. @throws WeirError where libraries were not built. */
   constructor(
@@ -39,6 +40,8 @@ export class SimPrograms {
     private readonly fabric: Fabric,
     private readonly folder: string,
   ) {
+    // A second signal ends the process at once.
+    process.on("exit", this.#remove);
     const libraries = programLibraries();
     if (!existsSync(join(libraries, kTurns))) {
       throw new WeirError(`${join(libraries, kTurns)} was not built`, { hint: "npm run build:native" });
@@ -87,7 +90,8 @@ export class SimPrograms {
   }
 
   close(): void {
-    rmSync(this.#folder, { recursive: true, force: true });
+    process.off("exit", this.#remove);
+    this.#remove();
   }
 
   #hosts(): Set<string> {
