@@ -98,10 +98,12 @@ export function fastForwardReasons({ bound, errors }: FastForwardResult): string
   );
 }
 
-/** Returns "fast-forward: 97.0% of the time skipped in 5 stretches, measured errors: goodput 0.2%, marks 0.0%, queue 0.4%". */
+/** Returns "fast-forward: 97.0% of the time skipped in 5 stretches, measured errors: goodput 0.2%, single flows 1.6%, ...". */
 export function fastForwardLine({ skipped, jumps, reason, errors }: FastForwardResult): string {
   if (reason !== undefined) return `fast-forward: nothing was skipped: ${reason}`;
-  const measured = (["goodput", "marks", "queue"] as const).map((of) => errors && `${of} ${percent(errors[of].mean)}`);
+  const measured = (["goodput", "shares", "marks", "queue"] as const).map(
+    (of) => errors && `${of === "shares" ? "single flows" : of} ${percent(errors[of].mean)}`,
+  );
   const stretches = jumps === 1 ? "1 stretch" : `${jumps} stretches`;
   const known = errors === undefined ? "errors not measured" : `measured errors: ${measured.join(", ")}`;
   return `fast-forward: ${percent(skipped)} of the time skipped in ${stretches}, ${known}`;

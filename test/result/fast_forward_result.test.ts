@@ -26,7 +26,7 @@ describe("what is told of skipped time", () => {
     expect(result.errors?.goodput).toEqual({ mean: expect.closeTo(0.004), worst: 0.005 });
     expect(result.errors?.queue).toEqual({ mean: expect.closeTo(0.04), worst: 0.05 });
     expect(fastForwardLine(result)).toBe(
-      "fast-forward: 80.0% of the time skipped in 2 stretches, measured errors: goodput 0.4%, marks 0.0%, queue 4.0%",
+      "fast-forward: 80.0% of the time skipped in 2 stretches, measured errors: goodput 0.4%, single flows 20.0%, marks 0.0%, queue 4.0%",
     );
   });
 
