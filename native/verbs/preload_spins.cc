@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 
 #include "verbs/preload.h"
 #include "verbs/preload_turns.h"
