@@ -11,6 +11,7 @@ import { describeLive } from "./capability.js";
 import { type Finished, folder, start } from "./weir.js";
 
 interface Done extends Finished {
+  duration_s: number;
   programs: NonNullable<Result["programs"]>;
   output(name: string): string;
 }
@@ -33,8 +34,8 @@ async function run(traffic: string, link = "{ rate: 100Gbps, delay: 1us }"): Pro
   const done = await running.finished;
   expect([0, 3, 4], done.stderr).toContain(done.status);
   await running.nothingLeft();
-  const { programs = {} } = JSON.parse(readFileSync(join(out, "result.json"), "utf8")) as Result;
-  return { ...done, programs, output: (name) => readFileSync(join(out, "programs", name), "utf8") };
+  const { programs = {}, duration_s } = JSON.parse(readFileSync(join(out, "result.json"), "utf8")) as Result;
+  return { ...done, duration_s, programs, output: (name) => readFileSync(join(out, "programs", name), "utf8") };
 }
 
 /** Folders of sockets of simulations, of which a run leaves none. */
@@ -48,7 +49,7 @@ const figures = (output: string) =>
 
 describeLive("programs in virtual time", () => {
   it("sleep for half an hour in a moment, see the same day in each run, and follow one another", async () => {
-    const { programs, output } = await run(
+    const { programs, output, duration_s, stdout } = await run(
       `  - { id: sleeper, on: a, run: "date +%s.%N; sleep 1800; date +%s.%N" }
   - { id: next, on: b, run: "date -u +%F", after: sleeper }`,
     );
@@ -56,6 +57,9 @@ describeLive("programs in virtual time", () => {
     expect(output("next.out")).toBe("2020-01-01\n");
     expect(programs.sleeper).toMatchObject({ started_s: 0, ended_s: 1800, status: 0 });
     expect(programs.next).toMatchObject({ started_s: 1800, ended_s: 1800 });
+    expect(duration_s).toBe(1800);
+    expect(stdout).toContain("ended with");
+    expect(stdout).not.toContain("sent KB");
   });
 
   it("fail as they do anywhere, and are told of", async () => {

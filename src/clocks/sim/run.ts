@@ -123,7 +123,8 @@ function sameLinks(a: ReadonlySet<Link>, b: ReadonlySet<Link>): boolean {
 
 class Run {
   now = 0;
-  #programsDone = false;
+  /** When the last program ended, where nothing else was to happen. */
+  #programsEnd: number | undefined;
   private readonly recorder: Recorder;
   private readonly completions: Completions;
   private readonly records = new Float64Array(kRecordWords * kDrained);
@@ -162,7 +163,7 @@ class Run {
 
   /** Whether message graphs have come to their end, or cannot; or programs, where nothing else was to happen. */
   get done(): boolean {
-    return this.graphs?.done ?? this.#programsDone;
+    return this.graphs?.done ?? this.#programsEnd !== undefined;
   }
 
   /** Goes on until virtual time `until`, until message graphs are done, or until aborted. */
@@ -225,7 +226,7 @@ class Run {
     const graphs = this.graphs?.results(times, fabric, this.addon);
     // What has ended lasted until its end, whatever the scenario allowed it.
     const stuck = this.graphs?.stuck === undefined ? undefined : this.now;
-    const ended = this.graphs?.endedAt ?? stuck ?? (this.#programsDone ? this.now : undefined);
+    const ended = this.graphs?.endedAt ?? stuck ?? this.#programsEnd;
     const scenario = ended === undefined ? this.scenario : { ...this.scenario, duration: ended };
     const skipped = simulation.fastForward();
     const [now, until] = ended === undefined ? [this.now, limit] : [ended, ended];
@@ -266,9 +267,11 @@ class Run {
     if (this.programs === undefined || this.scenario.flows.length > 0) return;
     const states = this.simulation.programs();
     const { programs } = this.scenario;
-    this.#programsDone = states.every(
+    const done = states.every(
       ({ ended, failure }, i) => ended !== undefined || failure !== "" || programs[i]?.background === true,
     );
+    // Those that computed and did nothing else took no time at all, of which there are no rates.
+    if (done) this.#programsEnd = Math.max(...states.map(({ ended = 0 }) => ended)) || this.now;
   }
 
   private counters(): SimulationTables {

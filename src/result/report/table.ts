@@ -205,9 +205,14 @@ function programGrid({ programs = {} }: Result): RankedGrid {
     ["from", ({ started_s }) => time(started_s)],
     ["to", ({ ended_s }) => time(ended_s)],
     ["ended with", ({ status, signal }) => String(signal ?? status ?? "")],
-    ["sent KB", (row) => kilobytes(row.interface?.tx_bytes ?? 0)],
-    ["received KB", (row) => kilobytes(row.interface?.rx_bytes ?? 0)],
   ];
+  // In virtual time hosts have no such interface.
+  if (all.some((row) => row.interface !== undefined)) {
+    columns.push(
+      ["sent KB", (row) => kilobytes(row.interface?.tx_bytes ?? 0)],
+      ["received KB", (row) => kilobytes(row.interface?.rx_bytes ?? 0)],
+    );
+  }
   const failed = { rank: ({ failure }: (typeof all)[number]) => Number(failure !== undefined), ranked: "failed first" };
   return gridOf("Programs", all, columns, { names: 2, ...failed });
 }
