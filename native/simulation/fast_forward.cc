@@ -57,8 +57,7 @@ std::string refusal_of(const SimulationConfig& config, Time end) {
   if (!config.faults.empty()) return "faults of frames happen at their times";
   const auto storms = [](const SimulatedNic& nic) { return nic.parameters.pause_storm.priorities != 0; };
   if (std::ranges::any_of(config.nics, storms)) return "a host pauses its link at times of its own";
-  const auto serves = [](const SimulatedNic& nic) { return nic.parameters.verbs_queue_pairs != 0; };
-  if (std::ranges::any_of(config.nics, serves)) return "programs do things at times of their own";
+  if (has_programs(config)) return "programs do things at times of their own";
   const auto happens = [=](const NetworkFlow& flow) { return flow.start < end; };
   if (std::ranges::none_of(config.flows, happens)) return "there are no flows";
   const auto finite = [=](const NetworkFlow& flow) { return happens(flow) && ends(flow); };

@@ -58,8 +58,8 @@ class Partition::NicNode final : public Node {
   NicNode(Partition& partition, const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs,
           DevicePlace place, uint32_t port, uint32_t number)
       : Node(partition, place.device, port, kWake - place.nic),
-        device(parameters, queue_pairs, partition.pool_, *this, &completions_),
         pool_(partition.pool_),
+        device(parameters, queue_pairs, partition.pool_, *this, &completions_),
         number(number),
         hosted(parameters.verbs_queue_pairs > 0 && partition.hosts_ != nullptr) {}
 
@@ -71,7 +71,6 @@ class Partition::NicNode final : public Node {
   }
 
  private:
-  NoCompletions completions_;
   // Frames with payload are described when they leave, as those without are when they are written.
   void complete(PacketId id) {
     device.seal();
@@ -79,12 +78,14 @@ class Partition::NicNode final : public Node {
     if (!is_flow_control(packet.meta.kind)) classify(pool_.data(id), packet.length, packet.meta);
   }
 
+  PacketPool& pool_;
+  NoCompletions completions_;
+
  public:
   SoftNic device;
-  PacketPool& pool_;
-  const uint32_t number;
-  const bool hosted;
-  Rate slowed = 0;  // pace of the last frame by a fault
+  const uint32_t number;  // among all NICs
+  const bool hosted;      // its host has programs
+  Rate slowed = 0;        // pace of the last frame by a fault
 };
 
 Partition::Partition(uint32_t number, uint32_t devices, const Surroundings& surroundings, PacketMemory& memory)

@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 import type { Result } from "../../src/result/result.js";
 import { lacking } from "../needs.js";
@@ -9,6 +10,8 @@ import { itUnless } from "../obstacles.js";
 import { eventually } from "../patience.js";
 import { describeLive } from "./capability.js";
 import { type Finished, folder, start } from "./weir.js";
+
+const kIncastOfPrograms = fileURLToPath(new URL("../../examples/sim-programs.yaml", import.meta.url));
 
 interface Done extends Finished {
   duration_s: number;
@@ -36,6 +39,14 @@ async function run(traffic: string, link = "{ rate: 100Gbps, delay: 1us }"): Pro
   await running.nothingLeft();
   const { programs = {}, duration_s } = JSON.parse(readFileSync(join(out, "result.json"), "utf8")) as Result;
   return { ...done, duration_s, programs, output: (name) => readFileSync(join(out, "programs", name), "utf8") };
+}
+
+/** Runs a file to its end. */
+async function finished(file: string): Promise<{ out: string; result: Result }> {
+  const out = join(folder(), "out");
+  const { status, stderr } = await (await start(["sim", "run", file, "--out", out, "--quiet"])).finished;
+  expect(status, stderr).toBe(0);
+  return { out, result: JSON.parse(readFileSync(join(out, "result.json"), "utf8")) as Result };
 }
 
 /** Folders of sockets of simulations, of which a run leaves none. */
@@ -99,6 +110,32 @@ describeLive("programs in virtual time", () => {
     const seconds = (200 * wire * 8) / 100e9 + 4e-6;
     expect(Math.abs((average as number) / ((200 * 65_536 * 8) / seconds / 1e9) - 1)).toBeLessThan(0.005);
   });
+
+  itUnless(
+    kNoPerftest,
+    "share a link, are marked and slowed as flows of Weir's own with the same messages",
+    async () => {
+      const [network = ""] = readFileSync(kIncastOfPrograms, "utf8").split("traffic:");
+      const clients = ["1", "2", "3"];
+      const flows = clients.map(
+        (n) => `  - { id: c${n}, from: h${n}, to: r, bytes: 32768000, message: 65536, outstanding: 128 }`,
+      );
+      const own = `host: { path_mtu: 4096 }\ntransport: { type: rc }\ntraffic:\n${flows.join("\n")}\n`;
+      const file = join(folder(), "own.yaml");
+      writeFileSync(file, `${network.replace("duration: 10s", "duration: 40ms")}warmup: 0\n${own}`);
+      const [programs, compared] = await Promise.all([kIncastOfPrograms, file].map(finished));
+      expect(programs?.result.flows).toEqual([]);
+      const cnps = (of: typeof programs) =>
+        Object.values(of?.result.nics ?? {}).map(({ rp_cnp_handled }) => rp_cnp_handled);
+      expect(cnps(compared).some((count) => count > 0)).toBe(true);
+      expect(cnps(programs)).toEqual(cnps(compared));
+      for (const [i, n] of clients.entries()) {
+        const average = figures(readFileSync(join(programs?.out ?? "", `programs/c${n}.out`), "utf8"))[3] as number;
+        const goodput = (compared?.result.flows[i]?.goodput_bps as number) / 1e9;
+        expect(Math.abs(average / goodput - 1)).toBeLessThan(0.02);
+      }
+    },
+  );
 
   itUnless(kNoPerftest, "have the latency of the path, whether they poll completions or memory", async () => {
     for (const program of ["ib_send_lat", "ib_write_lat"]) {
