@@ -116,7 +116,7 @@ async function run(context: CliContext, id: string, choice: PaperChoice): Promis
   };
   const key = keyOf(experiment, plan, { clocks: chosen, references, weir: code });
   try {
-    const outcome = await runExperiment(experiment, context.clocks, options);
+    const outcome = await runExperiment(experiment, await context.clocks(), options);
     line?.finish();
     const document = documentOf(outcome, paperMade({ key, weir: code }, began));
     const report = await writePaper(directory, outcome, document);

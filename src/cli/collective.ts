@@ -181,9 +181,10 @@ async function measure(
   signal: AbortSignal,
 ): Promise<Row> {
   const [job] = scenario.graphs;
+  const { sim } = await context.clocks();
   const result =
     choice.network === "packets"
-      ? (await context.clocks.sim.run(scenario, { signal, threads: choice.threads ?? "auto" })).result
+      ? (await sim.run(scenario, { signal, threads: choice.threads ?? "auto" })).result
       : networkResults(context, scenario, choice.network);
   const [graph] = result.graphs ?? [];
   const seconds = graph?.time_s === undefined ? undefined : graph.time_s / choice.iterations;

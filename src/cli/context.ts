@@ -22,7 +22,8 @@ export interface CliContext {
   signals: EventEmitter;
   /** Ends the process at once. */
   exit: (status: number) => void;
-  clocks: Clocks;
+  /** They are loaded when needed: with them come the checks of a whole scenario. */
+  clocks: () => Promise<Clocks>;
   /**
    * Runs the whole command again with the rights a lab needs, and returns its exit status; undefined: we have them. @param handed
    * Things that the other process cannot get by itself.

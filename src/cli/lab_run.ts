@@ -4,7 +4,6 @@ import type { Where } from "../base/http/http_server.js";
 import type { LabObserver } from "../clocks/lab/access.js";
 import { planCaptures } from "../clocks/lab/capture.js";
 import { checkForLab, checkScaleOfPart } from "../clocks/lab/check.js";
-import { LiveView } from "../clocks/lab/live_view.js";
 import { inheritedText } from "../host/rootless.js";
 import { harmless } from "../result/report/terminal.js";
 import type { RunSource } from "../result/saved_run.js";
@@ -158,9 +157,10 @@ async function runOnce(
   metrics: LabMetrics | undefined,
   observers: readonly LabObserver[] = [],
 ): Promise<RunEnd & { complete: boolean; status: number }> {
+  const { LiveView } = await import("../clocks/lab/live_view.js");
   const view = options.quiet ? undefined : new LiveView(context.stderr, { scenario: source.scenario.name });
   const { result, complete, status } = await runScenario(context, options, {
-    clock: context.clocks.wire,
+    clock: (await context.clocks()).wire,
     source,
     directory,
     progress: view,

@@ -1,5 +1,4 @@
 #!/usr/bin/env node
-import { kClocks } from "../clocks/clocks.js";
 import { describeError, kExit } from "./context.js";
 import { heedNpmShell } from "./npm_shell.js";
 import { runCli } from "./program.js";
@@ -23,5 +22,5 @@ process.exitCode = await runCli(process.argv.slice(2), {
   exit: (status) => process.exit(status),
   // The module is loaded when needed: help, validation and reports work without the native core.
   elevate: async (handed) => (await import("../host/rootless.js")).reexecuteRootless(handed),
-  clocks: kClocks,
+  clocks: async () => (await import("../clocks/clocks.js")).kClocks,
 });

@@ -98,7 +98,7 @@ export const addModel: AddVerb = (parent, context, done) => {
 async function run(context: CliContext, file: string, choice: ModelChoice): Promise<number> {
   const set = overridesOf(choice);
   const { scenario, text } = load(context, file, set);
-  const clock = context.clocks.model;
+  const { model: clock } = await context.clocks();
   asUsage(() => clock.check(scenario));
   const directory = choice.out ?? runFolder(scenario.name, new Date());
   const line = choice.quiet ? undefined : new StatusLine(context.stderr);

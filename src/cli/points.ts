@@ -70,7 +70,7 @@ export async function runPoints(
     summary = await runPlan(plan, points, {
       directory: out,
       jobs,
-      runners: context.clocks,
+      runners: await context.clocks(),
       startWorker: tools.startWorker,
       signal: signals.signal,
       onStart: (todo) => {

@@ -2,7 +2,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { stripVTControlCharacters } from "node:util";
 import { InvalidArgumentError, Option } from "commander";
-import { createLogUpdate } from "log-update";
 import type { LiveStream } from "../result/report/terminal.js";
 import { movesCursor } from "../result/report/terminal.js";
 import { type CliContext, kExit } from "./context.js";
@@ -26,7 +25,7 @@ export async function repeat(context: CliContext, seconds: number, look: () => P
   const stop = () => abort.abort();
   signals.on("SIGINT", stop).on("SIGTERM", stop);
   stdout.on("error", stop);
-  const draw = movesCursor(stdout) ? createLogUpdate(stdout) : undefined;
+  const draw = movesCursor(stdout) ? (await import("log-update")).createLogUpdate(stdout) : undefined;
   try {
     while (!abort.signal.aborted) {
       const text = await look();

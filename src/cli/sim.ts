@@ -71,7 +71,7 @@ export const addSim: AddVerb = (parent, context, done) => {
 };
 
 async function run(context: CliContext, named: string, options: SimChoice): Promise<number> {
-  const clock = context.clocks.sim;
+  const { sim: clock } = await context.clocks();
   const chosen = scenarioOf(named, options);
   const { file } = chosen;
   const set = [...chosen.set, ...overridesOf(options)];

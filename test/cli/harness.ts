@@ -51,11 +51,11 @@ export async function weir(
     signals,
     exit: (status) => void exits.push(status),
     elevate: async () => elevated,
-    clocks: {
+    clocks: async () => ({
       ...kClocks,
       wire: { ...kClocks.wire, run: (_scenario, options) => lab(options, signals) },
       sim: { ...kClocks.sim, run: (scenario, options) => sim(options, signals, scenario) },
-    },
+    }),
   };
   const status = await runCli(argv, context);
   return { status, stdout: out.text(), stderr: err.text(), exits };

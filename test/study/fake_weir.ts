@@ -15,7 +15,7 @@ addSweepOn(
     stderr,
     signals: process,
     exit,
-    clocks: clocksWith(fakeSimulate),
+    clocks: async () => clocksWith(fakeSimulate),
     elevate: async () => undefined,
   },
   (status) => {

@@ -28,7 +28,7 @@ export async function runVerb(
     stdout: stream("stdout"),
     stderr: stream("stderr"),
     signals,
-    clocks: clocksWith(fakeSimulate),
+    clocks: async () => clocksWith(fakeSimulate),
     ...more,
   } as unknown as CliContext;
   const all: PointTools = {

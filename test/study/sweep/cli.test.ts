@@ -204,7 +204,7 @@ describe("weir sweep", () => {
     const spec = { vary: { "switch.ecn.kmax": ["100KB", "200KB"] }, on: ["sim", "wire"] };
     await sweep(["plan", writeSweep(directory, spec), "--out", points]);
     const run = ["run", "--points", points, "--out", join(directory, "results"), "--jobs", "2"];
-    const more = { clocks, elevate: async () => undefined };
+    const more = { clocks: async () => clocks, elevate: async () => undefined };
     const first = await sweep(run, {}, undefined, more);
     expect(first).toMatchObject({ status: 0, stderr: expect.stringMatching(/4 points: 4 done/) });
     expect(first.stdout.split("\n")[0]).toBe("index,switch.ecn.kmax,clock,seed,totals.goodput_bps");
@@ -243,7 +243,7 @@ describe("weir sweep", () => {
     chmodSync(points, 0o666);
     const clocks = clocksWith(fakeSimulate);
     clocks.wire = { ...clocks.wire, run: () => Promise.reject(new Error("ran")) };
-    const more = { clocks, stdin: process.stdin, elevate: async () => undefined };
+    const more = { clocks: async () => clocks, stdin: process.stdin, elevate: async () => undefined };
     const ran = await sweep(["run", "--points", points, "--out", join(directory, "out")], {}, undefined, more);
     expect(ran).toMatchObject({
       status: 2,
@@ -258,7 +258,9 @@ describe("weir sweep", () => {
       if (scenario.description === "sleep") setImmediate(() => signals.emit("SIGTERM"));
       return fakeSimulate(scenario, options);
     });
-    const { status, stderr } = await sweep([...run, "--index", "0", "--chunk", "2"], {}, signals, { clocks });
+    const { status, stderr } = await sweep([...run, "--index", "0", "--chunk", "2"], {}, signals, {
+      clocks: async () => clocks,
+    });
     expect(status).toBe(143);
     expect(stderr).toContain("2 points: 1 done, 1 left; results in");
     expect(readdirSync(out).filter((name) => !name.endsWith(".perf.json"))).toHaveLength(2);

@@ -35,7 +35,7 @@ async function tune(argv: readonly string[], text = kScenario) {
   const out = join(directory, "out");
   writeFileSync(file, text);
   const all = ["tune", file, "--jobs", "1", "--quiet", "--out", out, ...argv];
-  const ran = await runVerb(addTuneOn, all, {}, undefined, { clocks: clocksWith(simulate) });
+  const ran = await runVerb(addTuneOn, all, {}, undefined, { clocks: async () => clocksWith(simulate) });
   const found = join(out, "tuned.yaml");
   return { ...ran, file, found: existsSync(found) ? readFileSync(found, "utf8") : "" };
 }

@@ -35,10 +35,11 @@ async function versus(
   const file = join(directory, "incast.yaml");
   const out = join(directory, "out");
   writeFileSync(file, text);
-  const clocks = { ...clocksWith(simulation(signals)), ...(context.clocks && { wire: context.clocks.wire }) };
+  const own = await context.clocks?.();
+  const clocks = { ...clocksWith(simulation(signals)), ...(own && { wire: own.wire }) };
   const ran = await runVerb(addVersusOn, ["versus", file, "--jobs", "1", "--out", out, ...argv], {}, signals, {
     ...context,
-    clocks,
+    clocks: async () => clocks,
   });
   const page = join(out, "versus.html");
   return { ...ran, page: existsSync(page) ? readFileSync(page, "utf8") : "" };
@@ -65,7 +66,7 @@ function labs() {
     return { result, series, flowTable: [], complete: true };
   };
   const clocks = { ...kClocks, wire: { ...kClocks.wire, run } };
-  return { ran, context: { clocks, elevate: async () => undefined } };
+  return { ran, context: { clocks: async () => clocks, elevate: async () => undefined } };
 }
 
 const kReal = `${kScenario}transport: { type: rc }
