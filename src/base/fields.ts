@@ -7,6 +7,9 @@ import { nearest } from "./nearest.js";
 import { kQuantities, type Quantity, type QuantityName } from "./quantity.js";
 import { OutOfRange } from "./units.js";
 
+// Most processes read one file or answer once: to compile what reads it takes longer than to read it.
+z.config({ jitless: true });
+
 /** An optional field that has a default; only its type tells so. */
 type Defaulted<T extends z.ZodType> = z.ZodOptional<T> & { readonly defaulted: true };
 type Optional<T extends z.ZodType, Default> = undefined extends Default ? z.ZodOptional<T> : Defaulted<T>;
