@@ -59,10 +59,12 @@ void ProgramHosts::end() {
     turns_.set_process(i, 0);
   }
   brokers_.clear();
+  processor_.reset();
 }
 
 void ProgramHosts::begin(Fabric& fabric) {
   fabric_ = &fabric;
+  processor_.emplace();
   std::vector<std::string> addresses;
   for (uint32_t i = 0; i < nics_.size(); ++i) {
     addresses.push_back(text_of(nics_[i].ip));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hosts/nic_broker.h"
+#include "hosts/one_processor.h"
 #include "hosts/program_plan.h"
 #include "hosts/turns.h"
 #include "simulation/fabric.h"
@@ -51,6 +52,7 @@ class ProgramHosts final : public HostWork {
   std::vector<std::unique_ptr<NicBroker>> brokers_;  // by NIC; null: it has no programs
   uint32_t first_ = 0;                               // NIC
   Time asked_ = kNever;                              // the next wake
+  std::optional<OneProcessor> processor_;
 };
 
 }  // namespace weir
