@@ -110,8 +110,11 @@ uint32_t ProgramTransports::create(ProgramPair& pair, Service service, uint32_t 
   pair.datagram = service == Service::datagram;
   pair.reliable = service == Service::connection;
   const std::lock_guard lock(mutex_);
-  const TransportContext context{
-      .memory = memory_, .completions = *this, .counters = counters_, .send_queue_errors = send_queue_errors_};
+  const TransportContext context{.memory = memory_,
+                                 .completions = *this,
+                                 .counters = counters_,
+                                 .send_queue_errors = send_queue_errors_,
+                                 .tells_left = true};
   const auto make = [&]<class Type>() {
     pair.kept = std::make_unique<Type>(pair.qpn, context, send_depth, receive_depth, shared);
     pair.transport = pair.kept.get();
@@ -200,7 +203,6 @@ void ProgramTransports::send(ProgramPair& pair, Time now) {
     } else if (takes_data(pair) && pair.transport->data_bytes() > 0) {
       if (!pair.transport->take_data(now, out)) continue;
       write(pair, out, true, now);
-      if (pair.transport->next_deadline() == 0) pair.transport->advance(now);
     } else {
       break;
     }
@@ -241,7 +243,9 @@ bool ProgramTransports::withdraw(ProgramPair& pair, Time now) {
 void ProgramTransports::write(ProgramPair& pair, const OutgoingPacket& out, bool data, Time now) {
   const DataHeader& header = out.header;
   const auto share = !data ? nullptr : is_response(header.opcode) ? &ProgramPair::responses : &ProgramPair::requests;
-  ProgramPacketSlot& at = take_slot(pair, {pair.qpn, out.address_handle, share, now});
+  const bool ends = !pair.reliable && opcode_shape(header.opcode & kOpcodeOperation).last;
+  ends_ += ends;
+  ProgramPacketSlot& at = take_slot(pair, {pair.qpn, out.address_handle, share, now, ends});
   ProgramPacket& packet = at.packet;
   packet.payload_bytes = out.payload_bytes;
   packet.destination_qp = header.destination_qp;
@@ -283,10 +287,12 @@ void ProgramTransports::take_returned(Time now) {
     const uint32_t slot = shared.returned[returned_ & kPacketMask].load(std::memory_order_relaxed) & kPacketMask;
     const Sent sent = std::exchange(sent_[slot], {});
     free_.push_back(slot);
+    ends_ -= sent.ends;
     const auto found = pairs_.find(sent.qpn);
     if (found == pairs_.end()) continue;
     ProgramPair& pair = *found->second;
     --pair.unsent;
+    if (sent.ends) static_cast<UnacknowledgedSends&>(*pair.transport).left();
     if (sent.share == nullptr) continue;
     ProgramPair::Share& share = pair.*sent.share;
     --share.submitted;
@@ -477,9 +483,10 @@ bool ProgramTransports::nap(Time duration, bool helped) {
   return shared.bell.load(std::memory_order_relaxed) != bell;
 }
 
-// Slots that have to come back before it is worth a wake: half of those that the daemon has of a queue pair that waits for them.
+// Slots that have to come back before it is worth a wake: half of those that the daemon has of a queue pair that waits for them,
+// or of those that end messages.
 uint32_t ProgramTransports::slots_wanted() const {
-  uint32_t wanted = kProgramPackets;
+  uint32_t wanted = ends_ == 0 ? kProgramPackets : std::max(1u, ends_ / 2);
   for (const ProgramPair* pair : dirty_) wanted = std::min(wanted, std::max(1u, pair->unsent / 2));
   return wanted;
 }

@@ -108,6 +108,7 @@ class ProgramTransports : public CompletionSink {
     uint32_t address_handle = 0;
     ProgramPair::Share ProgramPair::*share = nullptr;  // the share of a data packet
     Time at = 0;
+    bool ends = false;  // a message that nobody acknowledges
   };
 
   bool turn(Time now);
@@ -138,6 +139,7 @@ class ProgramTransports : public CompletionSink {
   uint32_t published_ = 0;
   uint32_t returned_ = 0;
   uint32_t frames_ = 0;
+  uint32_t ends_ = 0;  // packets that the daemon has, and whose way back ends a message
   Time deadline_ = kNever;
   Time sleeps_until_ = 0;  // end of the thread's sleep; read and written with the lock
   std::atomic<Time> polled_{0};

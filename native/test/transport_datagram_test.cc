@@ -167,6 +167,39 @@ TEST_CASE("a datagram longer than the path MTU, or without its memory, is never 
   }
 }
 
+TEST_CASE("where frames are made elsewhere, datagrams are complete one by one as they leave, or flushed") {
+  Datagrams d;
+  Datagram away{
+      20,
+      {.memory = d.memory, .completions = d.outbox, .counters = d.counters, .addresses = &d.addresses, .tells_left = true},
+      4,
+      4};
+  for (QueuePairState to : {QueuePairState::init, QueuePairState::rtr, QueuePairState::rts}) away.modify(to, d.attributes);
+  for (int i = 0; i < 4; ++i) away.post_send(d.work(8));
+  OutgoingPacket out;
+  for (int i = 0; i < 3; ++i) REQUIRE(away.take_data(0, out));
+  CHECK(away.next_deadline() == kNever);
+  CHECK(d.outbox.all.empty());
+  away.left();
+  REQUIRE(d.outbox.all.size() == 1);
+  CHECK(d.outbox.all[0].status == WorkStatus::success);
+  // There is room for one.
+  away.post_send(d.work(8));
+  CHECK(d.outbox.all.size() == 1);
+  // One that is not valid ends it: those that were taken are complete, those behind it are flushed.
+  d.memory.remove(d.key);
+  CHECK(!away.take_data(0, out));
+  REQUIRE(d.outbox.all.size() >= 5);
+  CHECK(d.outbox.all[2].status == WorkStatus::success);
+  CHECK(d.outbox.all[3].status == WorkStatus::local_protection_error);
+  CHECK(d.outbox.all[4].status == WorkStatus::flushed);
+  // Both that it had taken leave now.
+  const size_t told = d.outbox.all.size();
+  away.left();
+  away.left();
+  CHECK(d.outbox.all.size() == told);
+}
+
 TEST_CASE("only SENDs, only so many, and unsignaled ones are counted by the next") {
   Datagrams d;
   d.sender.post_send(d.work(8, WorkOpcode::write));

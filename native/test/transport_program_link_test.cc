@@ -372,7 +372,8 @@ TEST_CASE("a sleeping program is not woken for slots before the one that it wait
 }
 
 TEST_CASE("nothing that a program writes upsets the daemon, and no slot is ever in two places") {
-  std::mt19937 draw(7);
+  std::mt19937 random(7);
+  const auto draw = [&] { return static_cast<uint32_t>(random()); };
   for (int round = 0; round < 200; ++round) {
     Linked l(static_cast<Linked::Service>(round % 3));
     l.attributes.informs = round % 2 == 0;

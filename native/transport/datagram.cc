@@ -16,7 +16,6 @@ uint8_t opcode_of(const SendWork& work) {
 void Datagram::enter(QueuePairState from, const QueueAttributes& attributes) {
   attributes_ = attributes;
   if (from == QueuePairState::rts) return;
-  taken_ = false;
   if (state_ == QueuePairState::rts) psn_ = attributes.send_psn & kPsnMask;
 }
 
@@ -56,22 +55,21 @@ bool Datagram::receive(Time, const uint8_t* frame, const PacketMeta& meta) {
 }
 
 uint32_t Datagram::data_bytes() const {
-  if (state_ != QueuePairState::rts || sends_.empty() || taken_ || !begins()) return 0;
-  const SendWork& work = sends_.at(sends_.head).work;
-  return packet_length(opcode_of(work), work.length);
+  if (state_ != QueuePairState::rts || !more() || !begins()) return 0;
+  return packet_length(opcode_of(work()), work().length);
 }
 
 bool Datagram::take_data(Time, OutgoingPacket& out) {
-  const SendWork& work = sends_.at(sends_.head).work;
+  const SendWork& work = this->work();
   out.address_handle = work.address_handle;
   if (context_.addresses != nullptr) {
     out.headers = context_.addresses->find(work.address_handle);
-    if (out.headers == nullptr) return fail_send(WorkStatus::local_operation_error), false;
+    if (out.headers == nullptr) return refuse_message(WorkStatus::local_operation_error), false;
   }
-  if (work.length > attributes_.path_mtu) return fail_send(WorkStatus::local_length_error), false;
+  if (work.length > attributes_.path_mtu) return refuse_message(WorkStatus::local_length_error), false;
   if (work.length > 0) {
     out.payload = context_.memory.read(work.local_key, attributes_.domain, work.local_address, work.length);
-    if (out.payload == nullptr) return fail_send(WorkStatus::local_protection_error), false;
+    if (out.payload == nullptr) return refuse_message(WorkStatus::local_protection_error), false;
   }
   out.payload_bytes = work.length;
   out.header.opcode = opcode_of(work);
@@ -82,14 +80,8 @@ bool Datagram::take_data(Time, OutgoingPacket& out) {
   out.header.deth = {work.queue_key, qpn_};
   out.header.immediate = work.immediate;
   psn_ = psn_add(psn_, 1);
-  taken_ = true;
+  take_whole();
   return true;
-}
-
-void Datagram::advance(Time) {
-  // It may have been flushed meanwhile.
-  if (taken_ && state_ == QueuePairState::rts) sends_.retire(WorkStatus::success, qpn_, context_.completions);
-  taken_ = false;
 }
 
 }  // namespace weir

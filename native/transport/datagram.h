@@ -4,18 +4,18 @@
 
 #include <cstdint>
 
-#include "transport/verbs_transport.h"
+#include "transport/unacknowledged_sends.h"
 
 namespace weir {
 
 // Room for the network header at the start of each receive buffer: IPv6, or IPv4 in its last 20 bytes.
 inline constexpr uint32_t kGrhBytes = 40;
 
-class Datagram final : public VerbsTransport {
+class Datagram final : public UnacknowledgedSends {
  public:
   Datagram(uint32_t qpn, const TransportContext& context, uint32_t send_depth, uint32_t receive_depth,
            SharedReceives* shared = nullptr)
-      : VerbsTransport(qpn, context, send_depth, receive_depth, shared) {}
+      : UnacknowledgedSends(qpn, context, send_depth, receive_depth, shared) {}
 
   bool understands(uint8_t opcode) const override { return opcode == kOpcodeUdSendOnly || opcode == kOpcodeUdSendOnlyImmediate; }
   bool receive(Time now, const uint8_t* frame, const PacketMeta& meta) override;
@@ -23,20 +23,14 @@ class Datagram final : public VerbsTransport {
   void take_control(OutgoingPacket&) override {}
   uint32_t data_bytes() const override;
   bool take_data(Time now, OutgoingPacket& out) override;
-  // A datagram is done with once its frame has been made, which is after take_data().
-  Time next_deadline() const override { return taken_ ? 0 : kNever; }
-  void advance(Time) override;
 
  private:
   void enter(QueuePairState from, const QueueAttributes& attributes) override;
-  void stop() override { taken_ = false; }
   bool serves(const SendWork& work) const override {
     return work.opcode == WorkOpcode::send || work.opcode == WorkOpcode::send_immediate;
   }
-  bool busy() const override { return taken_; }
 
   uint32_t psn_ = 0;
-  bool taken_ = false;  // the oldest datagram, by take_data()
 };
 
 }  // namespace weir

@@ -59,6 +59,7 @@ struct TransportContext {
   // A send that cannot leave stops sends alone (SQE), where the service has no acknowledgements.
   bool send_queue_errors = false;
   const AddressTable* addresses = nullptr;  // for datagrams; null: the sender of datagrams has it
+  bool tells_left = false;                  // who takes packets that nobody acknowledges says when they have left
 };
 
 class Transport {

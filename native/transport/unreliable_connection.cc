@@ -22,8 +22,9 @@ void UnreliableConnection::enter(QueuePairState from, const QueueAttributes& att
 }
 
 void UnreliableConnection::stop() {
+  UnacknowledgedSends::stop();
   sends_.stop();
-  taken_ = false;
+  sent_ = 0;
 }
 
 bool UnreliableConnection::serves(const SendWork& work) const {
@@ -32,27 +33,24 @@ bool UnreliableConnection::serves(const SendWork& work) const {
 
 // ---- what goes out ----
 
-uint32_t UnreliableConnection::payload_now() const {
-  return std::min(attributes_.path_mtu, sends_.at(sends_.head).work.length - sent_);
-}
+uint32_t UnreliableConnection::payload_now() const { return std::min(attributes_.path_mtu, work().length - sent_); }
 
 uint8_t UnreliableConnection::opcode_now() const {
-  const SendWork& work = sends_.at(sends_.head).work;
-  const bool last = work.length - sent_ <= attributes_.path_mtu;
-  return kOpcodeUnreliable | packet_opcode(work.opcode, sent_ == 0, last);
+  const bool last = work().length - sent_ <= attributes_.path_mtu;
+  return kOpcodeUnreliable | packet_opcode(work().opcode, sent_ == 0, last);
 }
 
 uint32_t UnreliableConnection::data_bytes() const {
-  if (state_ != QueuePairState::rts || sends_.empty() || taken_ || !(begins() || busy())) return 0;
+  if (state_ != QueuePairState::rts || !more() || !(begins() || sent_ > 0)) return 0;
   return packet_length(opcode_now(), payload_now());
 }
 
 bool UnreliableConnection::take_data(Time, OutgoingPacket& out) {
-  const SendWork& work = sends_.at(sends_.head).work;
+  const SendWork& work = this->work();
   out.payload_bytes = payload_now();
   if (out.payload_bytes > 0) {
     out.payload = context_.memory.read(work.local_key, attributes_.domain, work.local_address + sent_, out.payload_bytes);
-    if (out.payload == nullptr) return sent_ = 0, fail_send(WorkStatus::local_protection_error), false;
+    if (out.payload == nullptr) return sent_ = 0, refuse_message(WorkStatus::local_protection_error), false;
   }
   out.header.opcode = opcode_now();
   out.header.destination_qp = attributes_.remote_qpn;
@@ -61,18 +59,13 @@ bool UnreliableConnection::take_data(Time, OutgoingPacket& out) {
   out.header.reth = {work.remote_address, work.remote_key, work.length};
   out.header.immediate = work.immediate;
   sent_ += out.payload_bytes;
-  taken_ = sent_ == work.length;
-  out.header.solicited = taken_ && needs_receive(work.opcode) && (work.flags & kSolicited) != 0;
+  const bool whole = sent_ == work.length;
+  out.header.solicited = whole && needs_receive(work.opcode) && (work.flags & kSolicited) != 0;
   psn_ = psn_add(psn_, 1);
-  return true;
-}
-
-void UnreliableConnection::advance(Time) {
-  if (!taken_) return;
-  taken_ = false;
+  if (!whole) return true;
   sent_ = 0;
-  // It may have been flushed meanwhile.
-  if (state_ == QueuePairState::rts) sends_.retire(WorkStatus::success, qpn_, context_.completions);
+  take_whole();
+  return true;
 }
 
 // ---- what comes in ----

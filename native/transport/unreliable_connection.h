@@ -5,15 +5,15 @@
 #include <cstdint>
 
 #include "transport/opcode.h"
-#include "transport/verbs_transport.h"
+#include "transport/unacknowledged_sends.h"
 
 namespace weir {
 
-class UnreliableConnection final : public VerbsTransport {
+class UnreliableConnection final : public UnacknowledgedSends {
  public:
   UnreliableConnection(uint32_t qpn, const TransportContext& context, uint32_t send_depth, uint32_t receive_depth,
                        SharedReceives* shared = nullptr)
-      : VerbsTransport(qpn, context, send_depth, receive_depth, shared) {}
+      : UnacknowledgedSends(qpn, context, send_depth, receive_depth, shared) {}
 
   bool understands(uint8_t opcode) const override { return is_unreliable(opcode); }
   bool receive(Time now, const uint8_t* frame, const PacketMeta& meta) override;
@@ -21,9 +21,6 @@ class UnreliableConnection final : public VerbsTransport {
   void take_control(OutgoingPacket&) override {}
   uint32_t data_bytes() const override;
   bool take_data(Time now, OutgoingPacket& out) override;
-  // A message is done with once its last frame has been made, which is after take_data().
-  Time next_deadline() const override { return taken_ ? 0 : kNever; }
-  void advance(Time) override;
 
  private:
   // A packet of a message, taken apart.
@@ -37,15 +34,14 @@ class UnreliableConnection final : public VerbsTransport {
   void enter(QueuePairState from, const QueueAttributes& attributes) override;
   void stop() override;
   bool serves(const SendWork& work) const override;
-  bool busy() const override { return sent_ > 0 || taken_; }
+  bool busy() const override { return sent_ > 0 || UnacknowledgedSends::busy(); }
   uint8_t opcode_now() const;
   uint32_t payload_now() const;
   bool take_send(const Piece& piece);
   bool take_write(const Piece& piece);
 
   uint32_t psn_ = 0;
-  uint32_t sent_ = 0;   // bytes of the oldest message
-  bool taken_ = false;  // its last packet, by take_data()
+  uint32_t sent_ = 0;  // bytes of the message that packets are taken of
   // The message that comes in.
   uint32_t expected_ = 0;  // PSN
   RequestKind message_ = RequestKind::none;
