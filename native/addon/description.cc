@@ -269,6 +269,7 @@ Napi::Value description(const Napi::CallbackInfo& info) {
   reports.add<NumberedQueue>();
   reports.add<SimulationProgress>();
   reports.add<ProgramFate>();
+  reports.add<HostNews>();
   reports.add<SimulationManifest>();
   reports.add<SimulationCounters>();
   reports.add<FastForwardReport>();

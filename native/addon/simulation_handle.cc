@@ -39,7 +39,10 @@ Napi::Function SimulationHandle::define(Napi::Env env) {
        method<&SimulationHandle::reroute, "reroute(index, routes)">(), method<&SimulationHandle::set_link, "setLink(link, up)">(),
        method<&SimulationHandle::faults, "faults()">(), method<&SimulationHandle::operations, "operations()">(),
        method<&SimulationHandle::fast_forward, "fastForward()">(), method<&SimulationHandle::programs, "programs()">(),
-       method<&SimulationHandle::close, "close()">()});
+       method<&SimulationHandle::take_news, "takeNews()">(),
+       method<&SimulationHandle::tell_program, "tellProgram(nic, session, bytes)">(),
+       method<&SimulationHandle::end_session, "endSession(nic, session)">(),
+       method<&SimulationHandle::send_frame, "sendFrame(nic, bytes)">(), method<&SimulationHandle::close, "close()">()});
 }
 
 SimulationHandle::SimulationHandle(const Napi::CallbackInfo& info) : Wrap(info) {
@@ -159,6 +162,22 @@ std::vector<FaultState> SimulationHandle::faults() { return native().fabric().fa
 
 std::vector<ProgramFate> SimulationHandle::programs() {
   return hosts_ == nullptr ? std::vector<ProgramFate>{} : hosts_->states();
+}
+
+std::vector<HostNews> SimulationHandle::take_news() {
+  return hosts_ == nullptr ? std::vector<HostNews>{} : hosts_->take_news();
+}
+
+void SimulationHandle::tell_program(uint32_t nic, uint32_t session, std::span<const uint8_t> bytes) {
+  if (hosts_ != nullptr) hosts_->tell(nic, session, bytes);
+}
+
+void SimulationHandle::end_session(uint32_t nic, uint32_t session) {
+  if (hosts_ != nullptr) hosts_->end_session(nic, session);
+}
+
+void SimulationHandle::send_frame(uint32_t nic, std::span<const uint8_t> frame) {
+  if (hosts_ != nullptr) hosts_->send(nic, frame);
 }
 
 void SimulationHandle::close() {

@@ -107,6 +107,10 @@ class SimulationHandle : public Wrap<SimulationHandle> {
   OperationTimes operations();
   std::optional<FastForwardReport> fast_forward();
   std::vector<ProgramFate> programs();
+  std::vector<HostNews> take_news();
+  void tell_program(uint32_t nic, uint32_t session, std::span<const uint8_t> bytes);
+  void end_session(uint32_t nic, uint32_t session);
+  void send_frame(uint32_t nic, std::span<const uint8_t> frame);
   void close();
 
   std::unique_ptr<ProgramHosts> hosts_;  // null: there are no programs

@@ -14,6 +14,15 @@ namespace weir {
 namespace {
 
 constexpr int kBacklog = 64;
+constexpr size_t kMostSaid = 4096;  // bytes that are handed on at once
+// The first word of a session of librdmacm (src/daemon/programs/connections.ts); that of others is the length of a request.
+constexpr uint32_t kConnectionHello = 0x6d637277;
+
+uint32_t process_at(int socket) {
+  ucred peer{};
+  socklen_t length = sizeof peer;
+  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 ? 0 : static_cast<uint32_t>(peer.pid);
+}
 
 // Sends an answer, and with that to hello the descriptors of the memory and of the eventfd.
 bool send_answer(int socket, const ProgramAnswer& answer, const ProgramOpening& opening) {
@@ -37,8 +46,13 @@ bool send_answer(int socket, const ProgramAnswer& answer, const ProgramOpening& 
 
 }  // namespace
 
-NicBroker::NicBroker(std::string socket, const Nic& nic, SoftNic& device, FindWay find_way)
-    : path_(std::move(socket)), nic_(nic), device_(device), find_way_(std::move(find_way)), applications_(device, no_ports_) {
+NicBroker::NicBroker(std::string socket, const Nic& nic, SoftNic& device, FindWay find_way, HandOn hand_on)
+    : path_(std::move(socket)),
+      nic_(nic),
+      device_(device),
+      find_way_(std::move(find_way)),
+      hand_on_(std::move(hand_on)),
+      applications_(device, no_ports_) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path_.size() >= sizeof address.sun_path) {
@@ -54,37 +68,81 @@ NicBroker::NicBroker(std::string socket, const Nic& nic, SoftNic& device, FindWa
 }
 
 NicBroker::~NicBroker() {
-  for (auto& [socket, session] : sessions_) end(session);
+  for (auto& [number, session] : sessions_) end(session);
   ::close(listening_);
   ::unlink(path_.c_str());
 }
 
 bool NicBroker::serve() {
   bool any = false;
-  for (int socket; (socket = ::accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0;) sessions_[socket].socket = socket;
+  for (int socket; (socket = ::accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0;) {
+    sessions_[++last_session_].socket = socket;
+  }
   for (auto at = sessions_.begin(); at != sessions_.end();) {
+    const uint32_t number = at->first;
     Session& session = at->second;
-    bool lives = true;
-    for (ProgramRequest request; lives;) {
-      const ssize_t got = ::recv(session.socket, &request, sizeof request, MSG_DONTWAIT | MSG_PEEK);
-      if (got < 0 && (errno == EAGAIN || errno == EINTR)) break;
-      any = true;
-      // A request is sent whole: what is shorter is another's, such as librdmacm's hello.
-      lives = got == static_cast<ssize_t>(sizeof request);
-      if (!lives) break;
-      (void)!::recv(session.socket, &request, sizeof request, MSG_DONTWAIT);
-      ProgramOpening opening;
-      const ProgramAnswer told = answer(session, request, opening);
-      lives = send_answer(session.socket, told, opening);
-    }
-    if (lives) {
+    flush(session);
+    if (hear(number, session, any)) {
       ++at;
       continue;
     }
+    if (session.connects) hand_on_({.kind = HostNews::Kind::gone, .session = number});
     end(session);
     at = sessions_.erase(at);
   }
   return any;
+}
+
+// Takes in what a program has said; false: its session is over.
+bool NicBroker::hear(uint32_t number, Session& session, bool& any) {
+  for (ProgramRequest request;;) {
+    const ssize_t got = ::recv(session.socket, &request, sizeof request, MSG_DONTWAIT | MSG_PEEK);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+    any = true;
+    session.connects |= session.program == 0 && got >= static_cast<ssize_t>(sizeof kConnectionHello) &&
+                        request.bytes == kConnectionHello;
+    if (session.connects) {
+      if (got <= 0 || !hear_connections(number, session)) return false;
+      continue;
+    }
+    // A request is sent whole.
+    if (got != static_cast<ssize_t>(sizeof request)) return false;
+    (void)!::recv(session.socket, &request, sizeof request, MSG_DONTWAIT);
+    ProgramOpening opening;
+    const ProgramAnswer told = answer(session, request, opening);
+    if (!send_answer(session.socket, told, opening)) return false;
+  }
+}
+
+bool NicBroker::hear_connections(uint32_t number, Session& session) {
+  HostNews news{.kind = HostNews::Kind::said, .session = number, .process = process_at(session.socket)};
+  news.bytes.resize(kMostSaid);
+  const ssize_t got = ::recv(session.socket, news.bytes.data(), news.bytes.size(), MSG_DONTWAIT);
+  if (got <= 0) return false;
+  news.bytes.resize(static_cast<size_t>(got));
+  hand_on_(std::move(news));
+  return true;
+}
+
+void NicBroker::tell(uint32_t number, std::span<const uint8_t> bytes) {
+  const auto found = sessions_.find(number);
+  if (found == sessions_.end()) return;
+  Session& session = found->second;
+  session.unsent.insert(session.unsent.end(), bytes.begin(), bytes.end());
+  flush(session);
+}
+
+void NicBroker::flush(Session& session) {
+  if (session.unsent.empty()) return;
+  const ssize_t sent = ::send(session.socket, session.unsent.data(), session.unsent.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (sent > 0) session.unsent.erase(session.unsent.begin(), session.unsent.begin() + sent);
+}
+
+void NicBroker::end_session(uint32_t number) {
+  const auto found = sessions_.find(number);
+  if (found == sessions_.end()) return;
+  end(found->second);
+  sessions_.erase(found);
 }
 
 void NicBroker::end(Session& session) {

@@ -1,5 +1,6 @@
 // Serves the programs of one simulated NIC at its socket: identities, queue pairs, ways to their peers, as a daemon does on the
-// wire (endpoint/program_protocol.h). It never waits: who carries out turns calls it when a program may have asked.
+// wire (endpoint/program_protocol.h). It never waits: who carries out turns calls it when a program may have asked. What programs
+// of librdmacm say there is handed on (src/daemon/programs/connections.ts has the messages).
 #pragma once
 
 #include <cstdint>
@@ -7,11 +8,13 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "endpoint/program_protocol.h"
 #include "engine/nic_applications.h"
+#include "hosts/host_news.h"
 
 namespace weir {
 
@@ -30,14 +33,20 @@ class NicBroker {
   // Nothing: there is no such peer. The number tells queue pairs to one peer apart.
   using FindWay = std::function<std::optional<Way>(const ProgramRequest& request, uint32_t number)>;
 
+  // Takes what connection management is to hear, but for the NIC's number.
+  using HandOn = std::function<void(HostNews news)>;
+
   // Throws NativeError when it cannot listen at `socket`.
-  NicBroker(std::string socket, const Nic& nic, SoftNic& device, FindWay find_way);
+  NicBroker(std::string socket, const Nic& nic, SoftNic& device, FindWay find_way, HandOn hand_on);
   ~NicBroker();
   NicBroker(const NicBroker&) = delete;
   NicBroker& operator=(const NicBroker&) = delete;
 
   // Takes in and answers what was asked; returns whether there was anything.
   bool serve();
+  // Connection management's part of a session that was handed on; one that is over hears nothing.
+  void tell(uint32_t number, std::span<const uint8_t> bytes);
+  void end_session(uint32_t number);
   NicApplications& applications() { return applications_; }
   SoftNic& device() { return device_; }
 
@@ -46,8 +55,13 @@ class NicBroker {
     int socket = -1;
     uint32_t program = 0;
     std::set<uint32_t> handles;
+    bool connects = false;           // it is one of librdmacm
+    std::vector<uint8_t> unsent{};  // what there was no room for
   };
 
+  bool hear(uint32_t number, Session& session, bool& any);
+  bool hear_connections(uint32_t number, Session& session);
+  static void flush(Session& session);
   ProgramAnswer answer(Session& session, const ProgramRequest& request, ProgramOpening& opening);
   ProgramAnswer modify(const ProgramRequest& request);
   void end(Session& session);
@@ -56,10 +70,12 @@ class NicBroker {
   Nic nic_;
   SoftNic& device_;
   FindWay find_way_;
+  HandOn hand_on_;
   std::vector<WirePort> no_ports_;
   NicApplications applications_;
   int listening_ = -1;
-  std::map<int, Session> sessions_;
+  uint32_t last_session_ = 0;
+  std::map<uint32_t, Session> sessions_;  // by their numbers
 };
 
 }  // namespace weir

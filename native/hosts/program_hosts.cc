@@ -73,7 +73,11 @@ void ProgramHosts::begin(Fabric& fabric) {
     std::memcpy(own.ip, nics_[i].ip, sizeof own.ip);
     brokers_[i] = std::make_unique<NicBroker>(
         plan_.folder + "/" + plan_.names[i] + ".verbs", own, fabric.nic_at(i),
-        [this, i](const ProgramRequest& request, uint32_t number) { return find_way(i, request, number); });
+        [this, i](const ProgramRequest& request, uint32_t number) { return find_way(i, request, number); },
+        [this, i](HostNews news) {
+          news.nic = i;
+          news_.push_back(std::move(news));
+        });
   }
   network_ = make_program_network(addresses);
   const auto has_programs = [](const auto& broker) { return broker != nullptr; };
@@ -122,6 +126,33 @@ void ProgramHosts::ask_for(Time at) {
 
 void ProgramHosts::heard(uint32_t, Time now) { ask_for(now); }
 
+void ProgramHosts::punted(uint32_t nic, Time, std::span<const uint8_t> frame) {
+  HostNews news{.kind = HostNews::Kind::frame, .nic = nic};
+  news.bytes.assign(frame.begin(), frame.end());
+  news_.push_back(std::move(news));
+  fabric_->pause(nic);
+}
+
+void ProgramHosts::tell(uint32_t nic, uint32_t session, std::span<const uint8_t> bytes) {
+  if (broker(nic) == nullptr) return;
+  broker(nic)->tell(session, bytes);
+  turns_.tell_all();
+  ask_for(fabric_->now());
+}
+
+void ProgramHosts::end_session(uint32_t nic, uint32_t session) {
+  if (broker(nic) == nullptr) return;
+  broker(nic)->end_session(session);
+  turns_.tell_all();
+  ask_for(fabric_->now());
+}
+
+void ProgramHosts::send(uint32_t nic, std::span<const uint8_t> frame) {
+  if (broker(nic) == nullptr) return;
+  unsent_.push_back({nic, {frame.begin(), frame.end()}});
+  ask_for(fabric_->now());
+}
+
 void ProgramHosts::wake(uint32_t, Time now) {
   // One that was asked for before an earlier one was.
   if (now < asked_) return;
@@ -129,6 +160,7 @@ void ProgramHosts::wake(uint32_t, Time now) {
   for (const auto& broker : brokers_) {
     if (broker != nullptr) broker->device().advance(now);
   }
+  for (const Frame& frame : std::exchange(unsent_, {})) fabric_->send_for_stack(frame.nic, now, frame.bytes);
   const auto ended = [&](uint32_t program, int status) {
     ProgramFate& state = states_[program];
     state.ended = now;
@@ -153,6 +185,7 @@ void ProgramHosts::wake(uint32_t, Time now) {
     if (!states_[i].started && plan_.programs[i].start > now) next = std::min(next, plan_.programs[i].start);
   }
   if (next != kNever) ask_for(std::max(next, now + 1));
+  if (!news_.empty()) fabric_->pause(first_);
 }
 
 // Gives programs what has come for them; returns whether there was anything.

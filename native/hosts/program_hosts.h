@@ -5,6 +5,8 @@
 
 #include <memory>
 #include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "hosts/nic_broker.h"
@@ -27,6 +29,16 @@ class ProgramHosts final : public HostWork {
   void begin(Fabric& fabric);
   void wake(uint32_t nic, Time now) override;
   void heard(uint32_t nic, Time now) override;
+  void punted(uint32_t nic, Time now, std::span<const uint8_t> frame) override;
+
+  // Connection management hears of all of this before time passes: run() of the fabric stops for it. What it does is seen at the
+  // time of that stop.
+  std::vector<HostNews> take_news() { return std::exchange(news_, {}); }
+  // Bytes for a program of librdmacm, and the end of its session. Numbers that are nobody's are ignored.
+  void tell(uint32_t nic, uint32_t session, std::span<const uint8_t> bytes);
+  void end_session(uint32_t nic, uint32_t session);
+  // The NIC sends a frame, without FCS.
+  void send(uint32_t nic, std::span<const uint8_t> frame);
 
   // Ends all that run, and lets go of their NICs: must be called before the fabric is gone. Idempotent.
   void end();
@@ -42,6 +54,12 @@ class ProgramHosts final : public HostWork {
   void start(uint32_t program, Time now);
   bool publish();
   void ask_for(Time at);
+  NicBroker* broker(uint32_t nic) const { return nic < brokers_.size() ? brokers_[nic].get() : nullptr; }
+
+  struct Frame {
+    uint32_t nic;
+    std::vector<uint8_t> bytes;
+  };
 
   std::vector<SimulatedNic> nics_;
   ProgramPlan plan_;

@@ -35,6 +35,8 @@ class Turns {
   bool listens(uint32_t program, uint16_t port) const;
   // The NIC of the program's host has done something.
   void tell(uint32_t program) { ++news_[program]; }
+  // What any thread waits for may have come from outside.
+  void tell_all() { ++all_changes_; }
 
   // Gives turns until all threads wait at `now`. `ended`: called when a process ends, with its status as of waitpid().
   void run(Time now, const std::function<void(uint32_t program, int status)>& ended);

@@ -13,6 +13,7 @@
 #include "base/native_error.h"
 #include "endpoint/reliable_stream.h"
 #include "link/serializer.h"
+#include "wire/classify.h"
 
 namespace weir {
 namespace {
@@ -216,6 +217,8 @@ bool Fabric::next_round() {
   bool stalled = false;
   uint64_t next = Schedule::kNoWindow;
   for (const auto& partition : partitions_) {
+    if (partition->paused()) [[unlikely]]
+      return pause_at(partition->now());
     supply(*partition);
     stalled |= partition->stalled();
     next = std::min(next, partition->next_window());
@@ -235,6 +238,12 @@ bool Fabric::next_round() {
   }
   turn_ ^= 1;
   return true;
+}
+
+bool Fabric::pause_at(Time now) {
+  reached_ = false;
+  now_ = std::max(now_, now);
+  return false;
 }
 
 bool Fabric::finish(bool reached) {
@@ -333,6 +342,18 @@ void Fabric::check_reconfiguration(size_t index, const SwitchParameters& next) c
 void Fabric::wake_host(uint32_t nic, Time at) {
   const DevicePlace& place = places_[switches_.size() + nic];
   partitions_[place.partition]->wake_host(place, nic, at);
+}
+
+void Fabric::send_for_stack(uint32_t nic, Time now, std::span<const uint8_t> frame) {
+  PacketPool& pool = partitions_[partition_of_nic(nic)]->pool();
+  const PacketId id = frame.size() <= pool.room() ? pool.allocate() : kNoPacket;
+  if (id == kNoPacket) return;
+  Packet& packet = pool[id];
+  packet = {};
+  packet.length = static_cast<uint16_t>(frame.size());
+  std::ranges::copy(frame, pool.data(id));
+  if (classify(pool.data(id), packet.length, packet.meta) != Refusal::none) return pool.free(id);
+  nics_[nic]->send_for_stack(now, id);
 }
 
 void Fabric::close_stream(uint32_t from, uint32_t nic, uint32_t index) {

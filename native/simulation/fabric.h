@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/types.h"
@@ -48,6 +49,11 @@ class Fabric {
   void close_stream(uint32_t from, uint32_t nic, uint32_t index);
   // HostWork::wake() for a NIC: asked for during an event of a NIC of that machine, or between two runs.
   void wake_host(uint32_t nic, Time at);
+  // run() returns behind the event under way, of a NIC: false, and now() is the time of that event.
+  void pause(uint32_t nic) { partitions_[partition_of_nic(nic)]->pause(); }
+  // The NIC sends a frame of its host's, which must be whole, without FCS: in an event of a host. One for which there is no room
+  // is lost.
+  void send_for_stack(uint32_t nic, Time now, std::span<const uint8_t> frame);
   // Everything up to then has happened.
   Time now() const { return now_; }
   uint64_t events() const;
@@ -101,6 +107,7 @@ class Fabric {
   void check_reconfiguration(size_t index, const SwitchParameters& parameters) const;
   bool next_round();
   bool finish(bool reached);
+  bool pause_at(Time now);
   void balance();
   void supply(Partition& partition);
   void grow();

@@ -140,7 +140,7 @@ WEIR_FETCHES inline void Partition::fetch(const Event& event, size_t stage) cons
 }
 
 void Partition::begin() {
-  stalled_ = false;
+  stalled_ = paused_ = false;
   look_ahead();
 }
 
@@ -154,7 +154,7 @@ void Partition::run(Time end, uint32_t turn, std::span<const std::unique_ptr<Par
   take_in(1 - turn, all);
   earliest_sent_ = kNever;
   const auto fetch = [this](const Event& event, size_t stage) __attribute__((always_inline)) { this->fetch(event, stage); };
-  const auto ready = [this] { return pool_.available() >= kSpare; };
+  const auto ready = [this] { return pool_.available() >= kSpare && !paused_; };
   const auto sent_before = [this](PacketId a, PacketId b) { return overtaking_ && pool_[a].departs < pool_[b].departs; };
   stalled_ = false;
   for (;;) {
@@ -334,7 +334,9 @@ void Partition::arrive(const Event& event) {
     } else {
       if (packet.slowed != node.slowed) [[unlikely]]
         node.device.slow(node.slowed = packet.slowed);
-      node.device.receive(now_, pool_.data(id), packet.length, packet.meta, Refusal::none);
+      const auto whose = node.device.receive(now_, pool_.data(id), packet.length, packet.meta, Refusal::none);
+      if (node.hosted && whose == SoftNic::Disposition::punt) [[unlikely]]
+        hosts_->punted(node.number, now_, {pool_.data(id), packet.length});
       tell_host(node);
     }
   }

@@ -48,6 +48,8 @@ class HostWork {
   virtual void wake(uint32_t nic, Time now) = 0;
   // A NIC with queue pairs of programs has had an event: frames may have come to them, and packets left.
   virtual void heard(uint32_t /*nic*/, Time /*now*/) {}
+  // A NIC has received a frame that is connection management's.
+  virtual void punted(uint32_t /*nic*/, Time /*now*/, std::span<const uint8_t> /*frame*/) {}
 
  protected:
   ~HostWork() = default;
@@ -87,6 +89,11 @@ class alignas(64) Partition {
   void run(Time end, uint32_t turn, std::span<const std::unique_ptr<Partition>> all);
   // Whether the last run() stopped for want of packets. The rest happens in the next, with the same end.
   bool stalled() const { return stalled_; }
+  // Stops run() behind the event under way: who carries the run out has something to do first.
+  void pause() { paused_ = true; }
+  // Whether that has stopped it, and when.
+  bool paused() const { return paused_; }
+  Time now() const { return now_; }
   // The earliest window in which anything that it knows of or has sent is going to happen, or Schedule::kNoWindow.
   uint64_t next_window() const { return next_window_; }
 
@@ -172,6 +179,7 @@ class alignas(64) Partition {
   uint64_t hops_ = 0;
   uint64_t crossed_ = 0;
   bool stalled_ = false;
+  bool paused_ = false;
   uint64_t next_window_ = Schedule::kNoWindow;
   Time earliest_sent_ = kNever;   // earliest event sent to others in this round
   std::vector<Outbox> outboxes_;  // outboxes by turn and receiver

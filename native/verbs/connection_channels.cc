@@ -68,6 +68,22 @@ void mind_forks() {
   });
 }
 
+// Names a socket by a key that nobody has: processes whose random numbers are alike, as in virtual time, may draw the same. errno;
+// 0: it has a name.
+int take_name(int socket, uint64_t& key) {
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  std::memcpy(name.sun_path, kName, kNameBytes);
+  do {
+    if (::getrandom(&key, sizeof key, 0) != sizeof key) return EAGAIN;
+    char digits[kKeyDigits + 1];
+    std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(key));
+    std::memcpy(name.sun_path + kNameBytes, digits, kKeyDigits);
+    if (::bind(socket, reinterpret_cast<const sockaddr*>(&name), kNameLength) == 0) return 0;
+  } while (errno == EADDRINUSE);
+  return errno;
+}
+
 // Bytes whose events are gone. With several NICs they are on their way yet: a reader of them finds that nothing waits.
 void drop_bytes(int channel, uint32_t count) {
   char byte;
@@ -98,17 +114,10 @@ int open_connection_channel(int flags) {
   const std::vector<ConnectionNic>& nics = connection_nics();
   if (nics.empty()) return errno = ENOENT, -1;
   const int type = SOCK_STREAM | SOCK_CLOEXEC;
-  uint64_t key = 0;
-  if (::getrandom(&key, sizeof key, 0) != sizeof key) key = 0;
   int ends[2] = {-1, -1};
   if (has_several_nics() ? ::socketpair(AF_UNIX, type, 0, ends) < 0 : (ends[0] = ::socket(AF_UNIX, type, 0)) < 0) return -1;
-  sockaddr_un name{};
-  name.sun_family = AF_UNIX;
-  std::memcpy(name.sun_path, kName, kNameBytes);
-  char digits[kKeyDigits + 1];
-  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(key));
-  std::memcpy(name.sun_path + kNameBytes, digits, kKeyDigits);
-  int error = ::bind(ends[0], reinterpret_cast<const sockaddr*>(&name), kNameLength) < 0 ? errno : 0;
+  uint64_t key = 0;
+  int error = take_name(ends[0], key);
   if (error == 0 && has_several_nics()) {
     // The NICs that answer are those that there are.
     std::vector<int> sockets(nics.size(), -1);

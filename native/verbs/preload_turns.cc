@@ -102,8 +102,24 @@ void in_child() {
   watch_spins();
 }
 
+// Threads that wait when their process ends never have a turn again. Its own of now is not among them.
+void end_others() {
+  const auto process = static_cast<long>(::getpid());
+  for (uint32_t i = 0; i < std::min(memory->places.load(std::memory_order_relaxed), kTurnPlaces); ++i) {
+    TurnPlace& one = memory->place[i];
+    const uint32_t thread = one.thread.load(std::memory_order_relaxed);
+    if (i == own_place || one.program.load(std::memory_order_relaxed) != program || thread == 0 ||
+        one.state.load(std::memory_order_relaxed) != TurnPlace::waits) {
+      continue;
+    }
+    if (kernel(SYS_tgkill, reinterpret_cast<const void*>(process), thread, 0) == 0) one.state.store(TurnPlace::gone);
+  }
+}
+
 // Who carries time on hears of a program's first process by the kernel, of others so.
 [[gnu::destructor(101)]] void end() {
+  if (!in_virtual_time()) return;
+  end_others();
   if (is_child) end_turns();
 }
 

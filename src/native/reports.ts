@@ -234,6 +234,15 @@ export interface ProgramFate {
   /** Why it was not started, or was ended; empty: nothing of the kind. */ failure: string;
 }
 
+/** What a host with programs in virtual time has for connection management. */
+export interface HostNews {
+  /** frame: for queue pair 1; said: by a program at the NIC's socket; gone: that session is over. */ kind: "frame" | "said" | "gone";
+  /** Of the host. */ nic: number;
+  /** Number of it at that NIC; of a frame 0. */ session: number;
+  /** That has the session; of a frame 0. */ process: number;
+  /** Frame without FCS, or what was said. */ bytes: Uint8Array;
+}
+
 /** Names of the columns of the counter tables, in order. */
 export interface SimulationManifest {
   switch_port: CounterDescription[];

@@ -2,6 +2,7 @@
 import {
   type FastForwardReport,
   type FaultState,
+  type HostNews,
   kFinished,
   type OperationTimes,
   type ProgramFate,
@@ -35,8 +36,8 @@ export const kFinishedWords = kFinished.words;
 
 export interface NativeSimulation {
   /**
-   * Goes on until virtual time `until` ns, or about `events` events, whichever is first; true when `until` is reached. How a run
-   * is cut into calls does not change it.
+   * Goes on until virtual time `until` ns, or about `events` events, or until there is news, whichever is first; true when `until`
+   * is reached. How a run is cut into calls does not change it.
    */
   run(until: number, events: number): boolean;
   progress(): SimulationProgress;
@@ -80,6 +81,16 @@ export interface NativeSimulation {
   operations(): OperationTimes;
   /** What has become of programs, in their order. */
   programs(): ProgramFate[];
+  /**
+   * What connection management is to hear, in order: run() has stopped for it, in the event of that time. What it says by the three
+   * below is seen at that time, too. Numbers that are nobody's are ignored.
+   */
+  takeNews(): HostNews[];
+  /** Bytes for a program of librdmacm. */
+  tellProgram(nic: number, session: number, bytes: Uint8Array): void;
+  endSession(nic: number, session: number): void;
+  /** A frame without FCS that a NIC sends. */
+  sendFrame(nic: number, bytes: Uint8Array): void;
   /** Frees the memory; programs that run are ended. Idempotent. */
   close(): void;
 }

@@ -11,7 +11,12 @@ import { hearsTelemetry } from "../../congestion/flow_state.js";
 import { DeviceFiles, kFilesSuffix, writeSystemFiles } from "../../daemon/programs/device_files.js";
 import { programEnvironment, programLibraries } from "../../daemon/programs/launch.js";
 import { nativeAddress } from "../../native/ip_address.js";
-import type { NativeProgramPlan, ProgramFate, SimulationConfig } from "../../native/simulation_types.js";
+import type {
+  NativeProgramPlan,
+  NativeSimulation,
+  ProgramFate,
+  SimulationConfig,
+} from "../../native/simulation_types.js";
 import type { ProgramResult } from "../../result/program_result.js";
 import { hostIp, hostMac } from "../../scenario/addresses.js";
 import type { Fabric } from "../../scenario/fabric.js";
@@ -19,11 +24,14 @@ import type { Scenario } from "../../scenario/types.js";
 import { addressText } from "../../wire/address.js";
 import { kTelemetryBytes, largestPathMtu } from "../../wire/frame_size.js";
 import { kRdmaPriority } from "../../wire/priority.js";
+import { SimConnections } from "./connections.js";
 
 /** Library that gives programs their clock and their turns. */
 const kTurns = "libweir-turns.so";
 /** Queue pairs of each host's programs. */
 const kQueuePairs = 1280;
+/** What may wait of connection management's messages at a NIC, bytes of memory. */
+const kMessageQueue = 1 << 20;
 /** Variables that programs inherit: others would tell one machine's runs from another's. */
 const kInherited = ["PATH", "HOME", "USER", "LANG"];
 
@@ -76,8 +84,35 @@ export class SimPrograms {
   hosting(nics: SimulationConfig["nics"]): SimulationConfig["nics"] {
     const hosting = new Set([...this.#hosts()].map((host) => this.#nic(host)));
     return nics.map((nic, i) =>
-      hosting.has(i) ? { ...nic, verbs_queue_pairs: kQueuePairs, addresses: [nativeAddress(addressOf(i))] } : nic,
+      hosting.has(i)
+        ? {
+            ...nic,
+            verbs_queue_pairs: kQueuePairs,
+            stack_queue: kMessageQueue,
+            addresses: [nativeAddress(addressOf(i))],
+          }
+        : nic,
     );
+  }
+
+  /** Connection management of the programs, on NICs that are theirs. */
+  connections(simulation: NativeSimulation, nics: SimulationConfig["nics"]): SimConnections {
+    const addresses = nics.map((_, i) => addressOf(i));
+    const connected = [...this.#hosts()].map((host) => {
+      const nic = this.#nic(host);
+      return {
+        nic,
+        mac: hostMac(nic),
+        address: addresses[nic] as string,
+        pathMtu: this.plan.path_mtus[nic] as number,
+        nextHop: (address: string) => {
+          const peer = addresses.indexOf(address);
+          if (peer < 0) return undefined;
+          return peer === nic ? hostMac(nic) : nics[nic]?.gateway_mac || hostMac(peer);
+        },
+      };
+    });
+    return new SimConnections(simulation, connected, this.scenario.seed);
   }
 
   results(states: readonly ProgramFate[]): Record<string, ProgramResult> {

@@ -26,6 +26,7 @@ import type { Link, Scenario } from "../../scenario/types.js";
 import { GraphWatch } from "../graph_watch.js";
 import { checkForSimulation } from "./check.js";
 import { composeSimulation, composeSwitch } from "./compose.js";
+import type { SimConnections } from "./connections.js";
 import { requireMemory } from "./footprint.js";
 import { composeResult } from "./outcome.js";
 import { SimPrograms } from "./programs.js";
@@ -76,7 +77,8 @@ export async function runSimulation(
         : new addon.Simulation({ ...config, nics: programs.hosting(config.nics), threads: 1 }, programs.plan),
     );
     taps.open();
-    const run = new Run(addon, scenario, fabric, taps, simulation, meter, programs, bound);
+    const connections = programs?.connections(simulation, config.nics);
+    const run = new Run(addon, scenario, fabric, taps, simulation, meter, programs, connections, bound);
     for (const time of stops([scenario.warmup, ...due], until)) {
       await run.to(time, options.signal);
       if (run.now < time || run.done) break;
@@ -144,6 +146,7 @@ class Run {
     private readonly simulation: NativeSimulation,
     private readonly meter: ProgressMeter,
     private readonly programs: SimPrograms | undefined,
+    private readonly connections: SimConnections | undefined,
     private readonly bound: number | undefined,
   ) {
     const flows = scenario.flows.slice(0, scenario.probes.flows);
@@ -170,10 +173,13 @@ class Run {
   async to(until: number, signal: AbortSignal): Promise<void> {
     let stop = this.graphs?.nextLook(this.now, until) ?? until;
     while (!signal.aborted && !this.done) {
-      const reached = this.simulation.run(stop, this.programs === undefined ? kSlice : kSliceOfPrograms);
+      const next = Math.min(stop, this.connections?.due ?? stop);
+      const there = this.simulation.run(next, this.programs === undefined ? kSlice : kSliceOfPrograms);
+      const reached = there && next === stop;
       this.drain();
       const progress = this.simulation.progress();
-      this.now = reached ? stop : progress.now;
+      this.now = there ? next : progress.now;
+      await this.connections?.attend(this.now);
       this.meter.update(progress);
       this.#lookAtPrograms();
       if (reached) this.graphs?.look(progress);

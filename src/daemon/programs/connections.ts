@@ -7,8 +7,10 @@
  *     command  u32 length of the command, u32 length of the data it points to, u64 key, both; answer: u32 errno, u32 length, u32
  *     taken, 0, bytes channel  a byte for each event that waits
  */
+import { randomInt } from "node:crypto";
 import type { Socket } from "node:net";
 import { constants } from "node:os";
+import type { Duplex } from "node:stream";
 import { guidOfMac } from "../../wire/address.js";
 import { ConnectionManager } from "../../wire/cm/connection_manager.js";
 import type { GroupReports } from "../../wire/cm/group_reports.js";
@@ -57,7 +59,8 @@ interface ServedAddress extends NicAddress {
   listeners: ProgramListeners;
 }
 
-export interface ConnectionHost {
+/** `S`: what comes of programs. */
+export interface ConnectionHost<S extends Duplex = Socket> {
   /** At the beginning. */
   addresses: readonly OwnAddress[];
   pathMtu(): number;
@@ -66,10 +69,14 @@ export interface ConnectionHost {
   groups: Pick<GroupReports, "join">;
   /** Memberships of all users in groups: those of queue pairs count, too. */
   memberships: Shares;
-  credentials(socket: Socket): { pid: number; uid: number };
+  credentials(socket: S): { pid: number; uid: number };
   /** Tells whether a program of this user may name the queue pair to a peer. */
   mayNameQueuePair(uid: number, qpn: number): boolean;
   clock?: Clock;
+  /** Returns 32 random bits. */
+  random?: () => number;
+  /** Limits the rate of one connection's commands. */
+  budget?: () => Pick<RequestBudget, "next">;
 }
 
 /** Tells whether the first bytes of a program are meant for `ProgramConnections`. */
@@ -77,9 +84,10 @@ export function isHello(bytes: Buffer): boolean {
   return bytes.length >= 4 && bytes.readUInt32LE(0) === kHello;
 }
 
-export class ProgramConnections implements ChannelHost {
+export class ProgramConnections<S extends Duplex = Socket> implements ChannelHost {
   readonly guid: Buffer;
   readonly clock: Clock;
+  readonly random: () => number;
   readonly groups: Pick<GroupReports, "join">;
   readonly ports: Readonly<Record<number, PortSpace>> = {
     [kPortSpace.tcp]: new PortSpace(),
@@ -100,11 +108,12 @@ export class ProgramConnections implements ChannelHost {
   #lost: readonly ServedAddress[] = [];
   #cancelLook = () => {};
 
-  constructor(private readonly host: ConnectionHost) {
+  constructor(private readonly host: ConnectionHost<S>) {
     this.guid = guidOfMac(host.link.mac);
     this.groups = host.groups;
     const clock = host.clock ?? systemClock;
     this.clock = clock;
+    this.random = host.random ?? (() => randomInt(2 ** 32));
     this.#link = withLoopback(host.link);
     this.takeAddresses(host.addresses);
   }
@@ -139,8 +148,8 @@ export class ProgramConnections implements ChannelHost {
   }
 
   #served({ address, index, neighbours }: OwnAddress): ServedAddress {
-    const { clock } = this;
-    const manager = new ConnectionManager({ link: this.#link, neighbours, address, clock });
+    const { clock, random } = this;
+    const manager = new ConnectionManager({ link: this.#link, neighbours, address, clock, random });
     const find = (peer: string) => neighbours.resolve(peer);
     return { address, index, manager, listeners: new ProgramListeners(manager, clock), find };
   }
@@ -155,7 +164,7 @@ export class ProgramConnections implements ChannelHost {
   }
 
   /** Takes a connection over, whose end others handle; `first` has the bytes so far, at least a whole hello. */
-  serve(socket: Socket, first: Buffer): void {
+  serve(socket: S, first: Buffer): void {
     const role = first.readUInt32LE(4);
     const key = first.readBigUInt64LE(8);
     const error = role === kRole.channel ? this.#open(socket, key) : role === kRole.commands ? 0 : EPROTO;
@@ -215,7 +224,7 @@ export class ProgramConnections implements ChannelHost {
     this.#addresses = this.#lost = [];
   }
 
-  #open(socket: Socket, key: bigint): number {
+  #open(socket: S, key: bigint): number {
     const { pid, uid } = this.host.credentials(socket);
     if (this.#channels.has(key)) return EEXIST;
     let held = 0;
@@ -231,8 +240,8 @@ export class ProgramConnections implements ChannelHost {
   }
 
   /** Runs commands in their order, as fast as the connection's budget allows. Malformed ones end the connection. */
-  #takeCommands(socket: Socket, uid: number, first: Buffer): void {
-    const budget = new RequestBudget();
+  #takeCommands(socket: S, uid: number, first: Buffer): void {
+    const budget = this.host.budget?.() ?? new RequestBudget();
     let pending = Buffer.alloc(0);
     let working = false;
     let wake = () => {};

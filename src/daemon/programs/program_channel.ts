@@ -2,8 +2,8 @@
  * A channel of events, for which a program of librdmacm has opened /dev/infiniband/rdma_cm, and the ids whose events come by it.
  * Each event that waits is a byte on the channel's socket, so that the program can poll for it.
  */
-import type { Socket } from "node:net";
 import { constants } from "node:os";
+import type { Duplex } from "node:stream";
 import type { NicAddress } from "./nic_address.js";
 import { type IdHost, type IdOwner, ProgramId } from "./program_id.js";
 import { Refusal } from "./refusal.js";
@@ -70,7 +70,7 @@ export class ProgramChannel implements IdOwner {
 
   constructor(
     private readonly host: ChannelHost,
-    private readonly socket: Socket,
+    private readonly socket: Duplex,
     readonly pid: number,
     readonly uid: number,
   ) {}

@@ -2,7 +2,6 @@
  * One of the ids by which a program of librdmacm has connections (struct rdma_cm_id): its commands, and the events that come of
  * them. The connection manager (src/wire/cm/) has the connections themselves; errors are those of Linux.
  */
-import { randomInt } from "node:crypto";
 import { constants } from "node:os";
 import { isGroup } from "../../wire/address.js";
 import type { IncomingRequest } from "../../wire/cm/connection_manager.js";
@@ -52,6 +51,8 @@ export interface IdHost {
   readonly guid: Buffer;
   readonly pathMtu: PathMtu;
   readonly clock: Clock;
+  /** Returns 32 random bits. */
+  random(): number;
   readonly groups: Pick<GroupReports, "join">;
   readonly ports: Readonly<Record<number, PortSpace>>;
 }
@@ -96,7 +97,7 @@ export class ProgramId {
   #holdsPort = false;
   #trafficClass = 0;
   #ackTimeout: number | undefined;
-  #psn = randomInt(kPsns);
+  #psn: number;
   readonly #gone = new AbortController();
   /** Parameters of the peer; those of a request are an offer. */
   #peer: PeerParameters | undefined;
@@ -114,7 +115,9 @@ export class ProgramId {
     readonly space: number,
     /** The program's name of it; 0 until it has accepted. */
     public uid: bigint,
-  ) {}
+  ) {
+    this.#psn = host.random() % kPsns;
+  }
 
   get isDatagram(): boolean {
     return this.space === kPortSpace.udp;

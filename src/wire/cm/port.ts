@@ -1,5 +1,4 @@
 /** The general services interface of a device: sends MADs to queue pair 1 of others and delivers those that come to ours. */
-import { randomInt } from "node:crypto";
 import { canonicalAddress, isStation } from "../address.js";
 import { kEthernetHeader, kRocePort } from "../headers.js";
 import { readUnreachable } from "../icmp.js";
@@ -45,13 +44,16 @@ export class GsiPort {
   readonly counters: CmCounters = { ...kNoCounts };
   readonly #unsubscribe: () => void;
   #psn = 0;
-  #identification = randomInt(0xffff);
+  #identification: number;
 
   constructor(
     private readonly link: FrameLink,
     address: string,
     events: GsiEvents,
+    /** Returns 32 random bits. */
+    random: () => number,
   ) {
+    this.#identification = random() % 0xffff;
     this.address = canonicalAddress(address);
     this.#unsubscribe = link.onFrame((bytes) => {
       const frame = readMadFrame(bytes);

@@ -116,6 +116,10 @@ export class FakeSimulation {
       faults: () => [],
       fastForward: () => script.fastForward,
       programs: () => [],
+      takeNews: () => [],
+      tellProgram: () => undefined,
+      endSession: () => undefined,
+      sendFrame: () => undefined,
       operations: () => ({ started: new Float64Array(), ended: new Float64Array(), taken: new Uint32Array() }),
       progress: () => ({
         now: this.now,
