@@ -11,6 +11,7 @@ import { isHello, kHelloBytes, ProgramConnections } from "../../daemon/programs/
 import { Refusal } from "../../daemon/programs/refusal.js";
 import { Shares } from "../../daemon/programs/shares.js";
 import type { HostNews, NativeSimulation } from "../../native/simulation_types.js";
+import { isGroup, macOfGroup } from "../../wire/address.js";
 import type { FrameLink, Resolver } from "../../wire/cm/link.js";
 import { VirtualClock } from "./virtual_clock.js";
 
@@ -20,7 +21,8 @@ const kLastManagementQpn = 1;
 /** Programs of a run are one user's. */
 const kUser = 0;
 
-type HostPort = Pick<NativeSimulation, "takeNews" | "tellProgram" | "endSession" | "sendFrame">;
+/** What is heard of hosts, and said to them. */
+type Hosts = Pick<NativeSimulation, "takeNews" | "tellProgram" | "endSession" | "sendFrame">;
 
 /** A NIC whose host has programs. */
 export interface ConnectedNic {
@@ -45,6 +47,8 @@ class Session extends Duplex {
     private readonly over: () => void,
   ) {
     super();
+    // What is written after its end is for nobody.
+    this.on("error", () => {});
   }
 
   override _read(): void {}
@@ -62,24 +66,23 @@ class Session extends Duplex {
 
 export class SimConnections {
   readonly #clock = new VirtualClock();
-  readonly #hosts = new Map<number, Host>();
+  readonly #hosts = new Map<number, HostConnections>();
   /** Things that have been done: more of them may follow. */
   #done = 0;
 
   constructor(
-    private readonly simulation: HostPort,
+    private readonly simulation: Hosts,
     nics: readonly ConnectedNic[],
     seed: number,
   ) {
-    const port: HostPort = {
-      takeNews: () => simulation.takeNews(),
-      tellProgram: (nic, session, bytes) => simulation.tellProgram(nic, session, this.#counted(bytes)),
-      endSession: (nic, session) => simulation.endSession(this.#counted(nic), session),
-      sendFrame: (nic, bytes) => simulation.sendFrame(nic, this.#counted(bytes)),
+    const counted: Omit<Hosts, "takeNews"> = {
+      tellProgram: (...told) => this.#count(() => simulation.tellProgram(...told)),
+      endSession: (...ended) => this.#count(() => simulation.endSession(...ended)),
+      sendFrame: (...sent) => this.#count(() => simulation.sendFrame(...sent)),
     };
     for (const nic of nics) {
       const random = new Random(seed, `connections of NIC ${nic.nic}`);
-      this.#hosts.set(nic.nic, new Host(port, nic, this.#clock, () => random.below(2 ** 32)));
+      this.#hosts.set(nic.nic, new HostConnections(counted, nic, this.#clock, () => random.below(2 ** 32)));
     }
   }
 
@@ -100,20 +103,20 @@ export class SimConnections {
     }
   }
 
-  #counted<T>(what: T): T {
+  #count(action: () => void): void {
     this.#done++;
-    return what;
+    action();
   }
 }
 
 /** Connection management at one NIC. */
-class Host {
+class HostConnections {
   readonly #connections: ProgramConnections<Session>;
   readonly #sessions = new Map<number, Session>();
   readonly #listeners = new Set<(frame: Buffer) => void>();
 
   constructor(
-    private readonly port: HostPort,
+    private readonly port: Omit<Hosts, "takeNews">,
     private readonly own: ConnectedNic,
     clock: VirtualClock,
     random: () => number,
@@ -181,7 +184,7 @@ class Host {
   }
 
   #resolve(destination: string): Promise<number> {
-    const mac = this.own.nextHop(destination);
+    const mac = isGroup(destination) ? macOfGroup(destination) : this.own.nextHop(destination);
     if (mac !== undefined) return Promise.resolve(mac);
     return Promise.reject(
       new WeirError(`no host has the address ${destination}`, { hint: "name one of the scenario" }),
