@@ -44,8 +44,14 @@ std::atomic<Recording*> Recording::current_{Recording::begin()};
 Recording* Recording::begin() {
   const char* folder = std::getenv(kFolder);
   if (folder == nullptr || *folder == '\0') return nullptr;
-  const std::string path = std::string(folder) + "/" + std::to_string(::getpid()) + "-" + std::to_string(now()) + ".rec";
-  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  // In virtual time processes of several namespaces may begin with one number at one time.
+  std::string path;
+  int file = -1;
+  for (uint64_t number = now(); file < 0; ++number) {
+    path = std::string(folder) + "/" + std::to_string(::getpid()) + "-" + std::to_string(number) + ".rec";
+    file = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (file < 0 && errno != EEXIST) break;
+  }
   if (file < 0) {
     std::fprintf(stderr, "weir record: %s: %m\n", path.c_str());
     return nullptr;

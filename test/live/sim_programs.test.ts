@@ -23,6 +23,15 @@ async function finished(file: string): Promise<{ out: string; result: Result }> 
 
 const kNoPerftest = lacking("perftest");
 
+/** A run of a program that ticks, once it does. */
+async function ticking() {
+  const out = join(folder(), "out");
+  const traffic = '  - { id: ticks, on: a, run: "while sleep 0.001; do echo tick; done" }';
+  const running = await begin(out, traffic, "{ rate: 100Gbps, delay: 1us }");
+  await eventually(() => expect(readFileSync(join(out, "programs/ticks.out"), "utf8")).toContain("tick"));
+  return running;
+}
+
 describeLive("programs in virtual time", () => {
   it("sleep for half an hour in a moment, see the same day in each run, and follow one another", async () => {
     const { programs, output, duration_s, stdout } = await run(
@@ -39,7 +48,6 @@ describeLive("programs in virtual time", () => {
   });
 
   it("fail as they do anywhere, and are told of", async () => {
-    const before = leftFolders();
     const { programs } = await run(
       `  - { id: bad, on: a, run: "exit 7" }
   - { id: killed, on: a, run: "kill -KILL $$" }
@@ -49,19 +57,27 @@ describeLive("programs in virtual time", () => {
     expect(programs.bad).toMatchObject({ status: 7, failure: "ended with exit status 7" });
     expect(programs.never?.failure).toMatch(/^did not start/);
     expect(programs.endless?.failure).toBe("still ran when the run ended");
-    expect(leftFolders()).toEqual(before);
   });
 
   it("end with the run by SIGINT, of which nothing is left", async () => {
-    const before = leftFolders();
-    const out = join(folder(), "out");
-    const traffic = '  - { id: ticks, on: a, run: "while sleep 0.001; do echo tick; done" }';
-    const running = await begin(out, traffic, "{ rate: 100Gbps, delay: 1us }");
-    await eventually(() => expect(readFileSync(join(out, "programs/ticks.out"), "utf8")).toContain("tick"));
+    const running = await ticking();
     running.child.kill("SIGINT");
     expect((await running.finished).status).toBe(130);
     await running.nothingLeft();
-    expect(leftFolders()).toEqual(before);
+    expect(leftFolders(running.child.pid)).toEqual([]);
+  });
+
+  it("end with a run that is killed, whose folder the next removes", async () => {
+    const running = await ticking();
+    running.child.kill("SIGKILL");
+    await running.finished;
+    await running.nothingLeft();
+    expect(leftFolders(running.child.pid)).toHaveLength(1);
+    const { status, stdout } = await run('  - { id: only, on: a, run: "true" }');
+    expect(leftFolders(running.child.pid)).toEqual([]);
+    // It sent no frame, and is no worse for that.
+    expect(status).toBe(0);
+    expect(stdout).not.toContain("goodput");
   });
 
   itUnless(kNoPerftest, "write at the rate of the link: payload's part of it, but for a round trip", async () => {

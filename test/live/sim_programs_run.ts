@@ -30,12 +30,14 @@ export async function run(traffic: string, link = "{ rate: 100Gbps, delay: 1us }
   const done = await running.finished;
   expect([0, 3, 4], done.stderr).toContain(done.status);
   await running.nothingLeft();
+  expect(leftFolders(running.child.pid)).toEqual([]);
   const { programs = {}, duration_s } = JSON.parse(readFileSync(join(out, "result.json"), "utf8")) as Result;
   return { ...done, duration_s, programs, output: (name) => readFileSync(join(out, "programs", name), "utf8") };
 }
 
-/** Folders of sockets of simulations, of which a run leaves none. */
-export const leftFolders = () => readdirSync(tmpdir()).filter((name) => name.startsWith("weir-sim-"));
+/** Folders of sockets of a simulation, by its process: a run leaves none. */
+export const leftFolders = (process: number | undefined) =>
+  readdirSync(tmpdir()).filter((name) => name.startsWith("weir-sim-") && name.includes(`-${process}-`));
 export const pair = (program: string) => `  - { id: server, on: a, run: "${program}", listens: 18515 }
   - { id: client, on: b, run: "${program} a", after: server }`;
 /** The last line of figures of perftest. */

@@ -71,7 +71,8 @@ export function composeResult(evidence: SimulationEvidence): Result {
   if (now < until) reasons.push(`stopped at ${formatTime(now)} of ${formatTime(until)}`);
   if (evidence.stuck !== undefined) reasons.push(evidence.stuck);
   if (frames.missing !== 0) reasons.push(`${frames.missing} frames are not accounted for`);
-  const nothing = nothingSent(frames);
+  // Programs are judged by what has become of them.
+  const nothing = scenario.programs.length > 0 ? undefined : nothingSent(frames);
   if (nothing !== undefined) reasons.push(nothing);
   if (evidence.fastForward !== undefined) reasons.push(...fastForwardReasons(evidence.fastForward));
   const rows = scenario.flows.slice(0, kFlowRows);

@@ -2,8 +2,8 @@
  * Programs of a scenario in virtual time: what they need to find their host's simulated NIC, and what becomes of them. They are
  * started, and given their turns, by native/hosts/.
  */
-import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
-import { constants, tmpdir } from "node:os";
+import { existsSync, rmSync, statSync } from "node:fs";
+import { constants } from "node:os";
 import { join, resolve } from "node:path";
 import { WeirError } from "../../base/error.js";
 import { makeFolder } from "../../base/folder.js";
@@ -25,6 +25,7 @@ import { addressText } from "../../wire/address.js";
 import { kTelemetryBytes, largestPathMtu } from "../../wire/frame_size.js";
 import { kRdmaPriority } from "../../wire/priority.js";
 import { SimConnections } from "./connections.js";
+import { makeRunFolder } from "./run_folder.js";
 
 /** Library that gives programs their clock and their turns. */
 const kTurns = "libweir-turns.so";
@@ -33,13 +34,13 @@ const kQueuePairs = 1280;
 /** What may wait of connection management's messages at a NIC, bytes of memory. */
 const kMessageQueue = 1 << 20;
 /** Variables that programs inherit: others would tell one machine's runs from another's. */
-const kInherited = ["PATH", "HOME", "USER", "LANG"];
+const kInherited = ["PATH", "HOME", "USER", "LANG", "WEIR_RECORD"];
 
 /** Programs of one run, from before it until their folder is removed. */
 export class SimPrograms {
   readonly plan: NativeProgramPlan;
   /** Folder of sockets and files, whose path is short enough for sockets. */
-  readonly #folder = mkdtempSync(join(tmpdir(), "weir-sim-"));
+  readonly #folder = makeRunFolder();
   readonly #remove = () => rmSync(this.#folder, { recursive: true, force: true });
 
   /** @param folder Of the run's results. @throws WeirError where libraries were not built. */

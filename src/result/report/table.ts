@@ -26,7 +26,7 @@ export function renderTable(result: Result, options: TableOptions = {}): string 
     .join("   ");
   const drawn = grids(result, kTerminalRows).map((grid) => drawGrid(grid, options.color));
   const sections = [colors.bold(headline(result)), ...drawn];
-  sections.splice(drawn.length === 0 ? 1 : 2, 0, summary);
+  if (summary !== "") sections.splice(drawn.length === 0 ? 1 : 2, 0, summary);
   const { valid } = result.fidelity;
   const verdict = fidelityLines(result);
   for (const [head, ...lines] of [changeLines(result), eventLines(result)]) {
@@ -57,7 +57,7 @@ export function feedbackName({ congestion_control }: Pick<Result, "congestion_co
   return hearsCnms(congestion_control) ? "CNMs" : "CNPs";
 }
 
-/** Totals as name and value: goodput, Jain's index, the share of the payload limit where that is known, and feedback. */
+/** Totals as name and value: goodput and Jain's index where there are flows, the share of the payload limit where that is known, and feedback. */
 export function totals(result: Result): [string, string][] {
   const { goodput_bps, jain, feedback_per_s, goodput_limit_bps } = result.totals;
   const share: [string, string][] =
@@ -66,7 +66,15 @@ export function totals(result: Result): [string, string][] {
       : [["share of the payload limit", percent(goodput_bps / goodput_limit_bps)]];
   const feedback: [string, string][] =
     feedback_per_s === undefined ? [] : [[`${feedbackName(result)}/s`, fixed(feedback_per_s)]];
-  return [["total goodput Gb/s", gbps(goodput_bps)], ["Jain's index", jain.toFixed(4)], ...share, ...feedback];
+  // What programs move is in no flow.
+  const flows: [string, string][] =
+    result.flows.length === 0 && result.programs !== undefined
+      ? []
+      : [
+          ["total goodput Gb/s", gbps(goodput_bps)],
+          ["Jain's index", jain.toFixed(4)],
+        ];
+  return [...flows, ...share, ...feedback];
 }
 
 /** A table with more than `most` rows shows `shown` of them. */
