@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cstring>
 #include <new>
 #include <numeric>
 #include <string>
@@ -423,17 +424,23 @@ std::vector<bool> Fabric::packets_in_use() const {
 // Devices live through a window of time one after another: frames that they sent in it are not in the order of time. Each tap has
 // the frames of one device, in their order.
 std::vector<uint8_t> Fabric::take_trace() {
-  std::vector<TracedFrame> traced;
+  struct Traced {
+    CapturedFrame frame;
+    const uint8_t* record;
+  };
+  std::vector<Traced> traced;
   for (const auto& partition : partitions_) {
-    traced.insert(traced.end(), partition->traced().begin(), partition->traced().end());
-    partition->traced().clear();
+    const std::vector<uint8_t>& records = partition->traced();
+    for (size_t at = 0; at < records.size(); at += traced.back().frame.length()) {
+      Traced& one = traced.emplace_back();
+      one.record = records.data() + at;
+      std::memcpy(&one.frame, one.record, sizeof one.frame);
+    }
   }
-  std::ranges::stable_sort(traced, {}, [](const TracedFrame& one) { return std::tie(one.frame.stamp, one.frame.tap); });
+  std::ranges::stable_sort(traced, {}, [](const Traced& one) { return std::tie(one.frame.stamp, one.frame.tap); });
   std::vector<uint8_t> trace;
-  for (const TracedFrame& one : traced) {
-    const auto* record = reinterpret_cast<const uint8_t*>(&one);
-    trace.insert(trace.end(), record, record + one.frame.length());
-  }
+  for (const Traced& one : traced) trace.insert(trace.end(), one.record, one.record + one.frame.length());
+  for (const auto& partition : partitions_) partition->traced().clear();
   return trace;
 }
 

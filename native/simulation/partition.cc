@@ -345,14 +345,18 @@ void Partition::arrive(const Event& event) {
 
 void Partition::record(uint32_t tap, PacketId id, Time at) {
   const Packet& packet = pool_[id];
-  TracedFrame& traced = traced_.emplace_back();
-  const uint32_t captured = std::min<uint32_t>(pool_.present(id), sizeof traced.bytes);
-  traced.frame = {.stamp = at, .tap = tap, .captured = captured, .original = packet.length};
-  if (is_flow_control(packet.meta.kind)) {
-    traced.frame.captured = build_flow_control(traced.bytes, packet);
+  const bool control = is_flow_control(packet.meta.kind);
+  const CapturedFrame frame{
+      .stamp = at, .tap = tap, .captured = control ? kMinimumFrame : pool_.present(id), .original = packet.length};
+  const size_t begin = traced_.size();
+  traced_.resize(begin + frame.length());
+  std::memcpy(traced_.data() + begin, &frame, sizeof frame);
+  uint8_t* const bytes = traced_.data() + begin + sizeof frame;
+  if (control) {
+    build_flow_control(bytes, packet);
   } else {
-    std::memcpy(traced.bytes, pool_.data(id), traced.frame.captured);
-    if (packet.meta.ecn_changed) write_ecn(traced.bytes, packet.meta);
+    std::memcpy(bytes, pool_.data(id), frame.captured);
+    if (packet.meta.ecn_changed) write_ecn(bytes, packet.meta);
   }
 }
 

@@ -55,11 +55,6 @@ class HostWork {
   ~HostWork() = default;
 };
 
-struct TracedFrame {
-  CapturedFrame frame;
-  uint8_t bytes[kTelemetryStride] = {};
-};
-
 class alignas(64) Partition {
  public:
   // Surroundings that all partitions of a fabric share.
@@ -128,7 +123,8 @@ class alignas(64) Partition {
   uint64_t hops() const { return hops_; }
   // Number of those hops that led to another partition.
   uint64_t crossed() const { return crossed_; }
-  std::vector<TracedFrame>& traced() { return traced_; }
+  // Frames that were traced, each as a record of wire/captured_frame.h.
+  std::vector<uint8_t>& traced() { return traced_; }
 
  private:
   class Node;
@@ -184,7 +180,7 @@ class alignas(64) Partition {
   Time earliest_sent_ = kNever;   // earliest event sent to others in this round
   std::vector<Outbox> outboxes_;  // outboxes by turn and receiver
   std::vector<int64_t> traded_;   // packets that others have given, less those that they were given
-  std::vector<TracedFrame> traced_;
+  std::vector<uint8_t> traced_;
 };
 
 }  // namespace weir

@@ -53,7 +53,7 @@ export const addSim: AddVerb = (parent, context, done) => {
     .option("--until <time>", "end the run at this time, whatever the duration", until)
     .option(
       "--trace <link|node:file>",
-      "write frame headers to a pcapng file, repeatable",
+      "write frame headers, with payload where programs run, to a pcapng file, repeatable",
       placesAndFiles("--trace", "sw:sw.pcapng"),
     )
     .option(

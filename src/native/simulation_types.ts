@@ -50,7 +50,7 @@ export interface NativeSimulation {
   drainRecords(target: Float64Array): number;
   /** Fills `target` with completed messages (kFinishedWords each); returns how many. */
   drainFinished(target: Float64Array): number;
-  /** Frames since the last call (src/device/capture/frames.ts): whole headers, payload left out; times of last bits. */
+  /** Frames since the last call (src/device/capture/frames.ts): whole headers, and payload where NICs have programs; times of last bits. */
   drainTrace(): Uint8Array;
   /** Data packets in queues and on links, by flow. */
   underWay(): Uint32Array;
