@@ -130,6 +130,7 @@ class ProgramTransports : public CompletionSink {
   MemoryTable memory_;
   TransportCounters counters_;
   const bool send_queue_errors_;
+  const bool in_virtual_time_;
   std::unordered_map<uint32_t, ProgramPair*> pairs_;
   std::vector<ProgramPair*> dirty_;
   std::vector<ProgramPair*> attended_;
