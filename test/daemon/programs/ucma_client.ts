@@ -177,7 +177,7 @@ export class UcmaClient {
   }
 }
 
-interface Parameters {
+export interface Parameters {
   responderResources?: number;
   initiatorDepth?: number;
 }
@@ -190,13 +190,13 @@ export function command(kind: number, length: number): Buffer {
   return bytes;
 }
 
-function words(kind: number, length: number, ...values: (readonly [number, number])[]): Buffer {
+export function words(kind: number, length: number, ...values: (readonly [number, number])[]): Buffer {
   const bytes = command(kind, length);
   for (const [offset, value] of values) bytes.writeInt32LE(value, offset);
   return bytes;
 }
 
-function at(bytes: Buffer, offset: number, address: string, port: number): Buffer {
+export function at(bytes: Buffer, offset: number, address: string, port: number): Buffer {
   const raw = addressBytes(address);
   bytes.writeUInt16LE(raw.length === 4 ? 2 : 10, offset);
   bytes.writeUInt16BE(port, offset + 2);
@@ -204,7 +204,7 @@ function at(bytes: Buffer, offset: number, address: string, port: number): Buffe
   return bytes;
 }
 
-function parameters(bytes: Buffer, offset: number, qpn: number, data: string, more: Parameters): Buffer {
+export function parameters(bytes: Buffer, offset: number, qpn: number, data: string, more: Parameters): Buffer {
   bytes.writeUInt32LE(qpn, offset);
   bytes.write(data, offset + 8);
   bytes.writeUInt8(data.length, offset + 264);
