@@ -27,22 +27,28 @@ uint32_t drain(std::vector<T>& list, std::span<double> target) {
 }  // namespace
 
 Napi::Function SimulationHandle::define(Napi::Env env) {
-  return DefineClass(
-      env, "Simulation",
-      {method<&Simulation::run, "run(until, events)">(), method<&SimulationHandle::progress, "progress()">(),
-       method<&SimulationHandle::counters, "counters()">(), method<&SimulationHandle::drain_records, "drainRecords(target)">(),
-       method<&SimulationHandle::drain_finished, "drainFinished(target)">(),
-       method<&SimulationHandle::drain_trace, "drainTrace()">(), method<&SimulationHandle::under_way, "underWay()">(),
-       method<&SimulationHandle::queue_distributions, "queueDistributions()">(),
-       method<&SimulationHandle::sender_state, "senderState(flow)">(),
-       method<&SimulationHandle::reconfigure_switch, "reconfigureSwitch(index, config)">(),
-       method<&SimulationHandle::reroute, "reroute(index, routes)">(), method<&SimulationHandle::set_link, "setLink(link, up)">(),
-       method<&SimulationHandle::faults, "faults()">(), method<&SimulationHandle::operations, "operations()">(),
-       method<&SimulationHandle::fast_forward, "fastForward()">(), method<&SimulationHandle::programs, "programs()">(),
-       method<&SimulationHandle::take_news, "takeNews()">(),
-       method<&SimulationHandle::tell_program, "tellProgram(nic, session, bytes)">(),
-       method<&SimulationHandle::end_session, "endSession(nic, session)">(),
-       method<&SimulationHandle::send_frame, "sendFrame(nic, bytes)">(), method<&SimulationHandle::close, "close()">()});
+  return DefineClass(env, "Simulation",
+                     {method<&Simulation::run, "run(until, events)">(),
+                      method<&SimulationHandle::progress, "progress()">(),
+                      method<&SimulationHandle::counters, "counters()">(),
+                      method<&SimulationHandle::drain_records, "drainRecords(target)">(),
+                      method<&SimulationHandle::drain_finished, "drainFinished(target)">(),
+                      method<&SimulationHandle::drain_trace, "drainTrace()">(),
+                      method<&SimulationHandle::under_way, "underWay()">(),
+                      method<&SimulationHandle::queue_distributions, "queueDistributions()">(),
+                      method<&SimulationHandle::sender_state, "senderState(flow)">(),
+                      method<&SimulationHandle::reconfigure_switch, "reconfigureSwitch(index, config)">(),
+                      method<&SimulationHandle::reroute, "reroute(index, routes)">(),
+                      method<&SimulationHandle::set_link, "setLink(link, up)">(),
+                      method<&SimulationHandle::faults, "faults()">(),
+                      method<&SimulationHandle::operations, "operations()">(),
+                      method<&SimulationHandle::fast_forward, "fastForward()">(),
+                      method<&SimulationHandle::programs, "programs()">(),
+                      method<&SimulationHandle::take_news, "takeNews()">(),
+                      method<&SimulationHandle::tell_program, "tellProgram(nic, session, bytes)">(),
+                      method<&SimulationHandle::end_session, "endSession(nic, session)">(),
+                      method<&SimulationHandle::send_frame, "sendFrame(nic, bytes)">(),
+                      method<&SimulationHandle::close, "close()">()});
 }
 
 SimulationHandle::SimulationHandle(const Napi::CallbackInfo& info) : Wrap(info) {
@@ -164,9 +170,7 @@ std::vector<ProgramFate> SimulationHandle::programs() {
   return hosts_ == nullptr ? std::vector<ProgramFate>{} : hosts_->states();
 }
 
-std::vector<HostNews> SimulationHandle::take_news() {
-  return hosts_ == nullptr ? std::vector<HostNews>{} : hosts_->take_news();
-}
+std::vector<HostNews> SimulationHandle::take_news() { return hosts_ == nullptr ? std::vector<HostNews>{} : hosts_->take_news(); }
 
 void SimulationHandle::tell_program(uint32_t nic, uint32_t session, std::span<const uint8_t> bytes) {
   if (hosts_ != nullptr) hosts_->tell(nic, session, bytes);

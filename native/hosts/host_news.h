@@ -23,7 +23,8 @@ struct HostNews {
 constexpr auto words_of(HostNews::Kind) { return std::array{"frame", "said", "gone"}; }
 void describe(auto& v, Of<HostNews> auto& news) {
   v.type("HostNews", "What a host with programs in virtual time has for connection management.");
-  v("kind", news.kind, field::any("frame: for queue pair 1; said: by a program at the NIC's socket; gone: that session is over."));
+  v("kind", news.kind,
+    field::any("frame: for queue pair 1; said: by a program at the NIC's socket; gone: that session is over."));
   v("nic", news.nic, field::any("Of the host."));
   v("session", news.session, field::any("Number of it at that NIC; of a frame 0."));
   v("process", news.process, field::any("That has the session; of a frame 0."));

@@ -99,8 +99,8 @@ bool NicBroker::hear(uint32_t number, Session& session, bool& any) {
     const ssize_t got = ::recv(session.socket, &request, sizeof request, MSG_DONTWAIT | MSG_PEEK);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
     any = true;
-    session.connects |= session.program == 0 && got >= static_cast<ssize_t>(sizeof kConnectionHello) &&
-                        request.bytes == kConnectionHello;
+    session.connects |=
+        session.program == 0 && got >= static_cast<ssize_t>(sizeof kConnectionHello) && request.bytes == kConnectionHello;
     if (session.connects) {
       if (got <= 0 || !hear_connections(number, session)) return false;
       continue;

@@ -55,7 +55,7 @@ class NicBroker {
     int socket = -1;
     uint32_t program = 0;
     std::set<uint32_t> handles;
-    bool connects = false;           // it is one of librdmacm
+    bool connects = false;          // it is one of librdmacm
     std::vector<uint8_t> unsent{};  // what there was no room for
   };
 

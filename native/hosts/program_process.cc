@@ -12,8 +12,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cctype>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
 #include <thread>
 
 #include "base/native_error.h"
@@ -63,6 +68,27 @@ int make_program_network(const std::vector<std::string>& addresses) {
   if (found >= 0) return found;
   errno = error;
   throw NativeError::from_errno("unshare", "programs in virtual time have no network of their own", kRights);
+}
+
+bool program_thread_lives(pid_t first, uint32_t thread) {
+  namespace files = std::filesystem;
+  std::error_code none;
+  const auto of_process = [&](const files::path& process) { return files::read_symlink(process / "ns/pid", none); };
+  const files::path wanted = of_process("/proc/" + std::to_string(first));
+  for (const files::directory_entry& process : files::directory_iterator("/proc", none)) {
+    if (std::isdigit(process.path().filename().c_str()[0]) == 0 || of_process(process.path()) != wanted) continue;
+    for (const files::directory_entry& task : files::directory_iterator(process.path() / "task", none)) {
+      std::ifstream status(task.path() / "status");
+      bool ended = false;
+      for (std::string line; std::getline(status, line);) {
+        if (line.starts_with("State:")) ended = line.find_first_of("ZX") != std::string::npos;
+        if (!line.starts_with("NSpid:")) continue;
+        // The last is that of its own namespace.
+        if (std::strtoul(line.c_str() + line.find_last_of('\t'), nullptr, 10) == thread) return !ended;
+      }
+    }
+  }
+  return false;
 }
 
 pid_t start_program(const ProgramStart& start) {

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -23,5 +24,8 @@ struct ProgramStart {
 // Starts `sh -c command` as process 1 of its own namespace, whose addresses of memory are those of each run, and which ends with
 // the calling thread. Throws NativeError.
 pid_t start_program(const ProgramStart& start);
+
+// Whether a thread lives, by its number in the namespace whose process 1 is `first`.
+bool program_thread_lives(pid_t first, uint32_t thread);
 
 }  // namespace weir

@@ -10,16 +10,20 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <climits>
 #include <utility>
 
 #include "base/native_error.h"
+#include "hosts/program_process.h"
 
 namespace weir {
 namespace {
 
 // Real time after which it is looked whether who has the turn lives.
 constexpr long kLook = 2'000'000;
+// Looks after which it is searched for, the first time.
+constexpr int kFirstSearch = 32;
 // Looks after which a thread that still has the turn is taken for one that never waits: half a minute.
 constexpr int kMostLooks = 15'000;
 
@@ -122,7 +126,7 @@ void Turns::give(uint32_t number, const std::function<void(uint32_t, int)>& ende
   if ((asks || !lives) && serve_()) ++all_changes_;
 }
 
-// Waits until a thread gives its turn back; false: its process has ended.
+// Waits until a thread gives its turn back; false: it has ended, or its process has.
 bool Turns::await(TurnPlace& place, uint32_t program, const std::function<void(uint32_t, int)>& ended) {
   const timespec look{0, kLook};
   for (int looks = 0; place.state.load(std::memory_order_acquire) == TurnPlace::runs; ++looks) {
@@ -133,6 +137,12 @@ bool Turns::await(TurnPlace& place, uint32_t program, const std::function<void(u
     if (looks == kMostLooks && process != 0) {
       overran_[program] = true;
       ::kill(process, SIGKILL);
+    }
+    // One that was killed in a child process of the program cannot say so.
+    if (process != 0 && looks >= kFirstSearch && std::has_single_bit(static_cast<unsigned>(looks)) && place.thread.load() != 0 &&
+        !program_thread_lives(process, place.thread.load())) {
+      place.state.store(TurnPlace::gone);
+      return false;
     }
     if (process != 0 && ::waitpid(process, &status, WNOHANG) != process) continue;
     // All of its threads have ended.

@@ -68,8 +68,8 @@ void mind_forks() {
   });
 }
 
-// Names a socket by a key that nobody has: processes whose random numbers are alike, as in virtual time, may draw the same. errno;
-// 0: it has a name.
+// Names a socket by a key that nobody has: processes whose random numbers are alike, as in virtual time, may draw the same.
+// errno; 0: it has a name.
 int take_name(int socket, uint64_t& key) {
   sockaddr_un name{};
   name.sun_family = AF_UNIX;

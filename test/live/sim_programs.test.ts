@@ -59,6 +59,13 @@ describeLive("programs in virtual time", () => {
     expect(programs.endless?.failure).toBe("still ran when the run ended");
   });
 
+  itUnless(kNoPerftest, "are killed by others, also those of several threads", async () => {
+    const { output } = await run(
+      '  - { id: killer, on: a, run: "ib_write_bw >/dev/null & sleep 0.001; kill -KILL $!; wait $!; echo $?" }',
+    );
+    expect(output("killer.out")).toBe("137\n");
+  });
+
   it("end with the run by SIGINT, of which nothing is left", async () => {
     const running = await ticking();
     running.child.kill("SIGINT");
