@@ -8,13 +8,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <utility>
 
 #include "base/secret.h"
-#include "endpoint/program_turns.h"
 #include "engine/told_connection.h"
 #include "engine/worker_clock.h"
 #include "transport/datagram.h"
@@ -55,10 +53,7 @@ bool has_left(LentTurns* lent, const ProgramPair& pair) { return pair.unsent == 
 }  // namespace
 
 ProgramTransports::ProgramTransports(const std::string& socket, MemoryTable::Probe probe, bool send_queue_errors, bool direct)
-    : session_(socket, direct),
-      memory_(kRegions, secret(), probe),
-      send_queue_errors_(send_queue_errors),
-      in_virtual_time_(std::getenv(kTurnsVariable) != nullptr) {
+    : session_(socket, direct), memory_(kRegions, secret(), probe), send_queue_errors_(send_queue_errors) {
   free_.reserve(kProgramPackets);
   for (uint32_t slot = kProgramPackets; slot > 0; --slot) free_.push_back(slot - 1);
   if (const Session::Path path = session_.take_path(); path.socket >= 0) {
@@ -450,9 +445,8 @@ void ProgramTransports::run() {
     }
     nap = kShortestDoze;
     rung = false;
-    Time until = now;
     sleeps_until_ = 0;
-    if (!turn(now)) until = sleeps_until_ = std::min(deadline_, now + kLongestRest);
+    const Time until = sleeps_until_ = turn(now) ? 0 : std::min(deadline_, now + kLongestRest);
     lock.unlock();
     if (until > now) sleep(until - now);
   }
@@ -481,7 +475,6 @@ bool ProgramTransports::nap(Time duration, bool helped) {
   ProgramMemory& shared = session_.memory();
   const uint32_t bell = shared.bell.load(std::memory_order_acquire);
   naps_.store(true, std::memory_order_seq_cst);
-  // Who polls may have done so for the last time. On the wire that is found out after the nap; in virtual time a bell costs none.
   if (in_virtual_time_) shared.program_sleeps.store(1, std::memory_order_relaxed);
   const bool rests = helped && polled_.load(std::memory_order_seq_cst) == 0;
   if (!rests && !stopping_.load(std::memory_order_acquire)) session_.wait_for_bell(bell, duration);

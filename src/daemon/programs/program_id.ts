@@ -97,7 +97,6 @@ export class ProgramId {
   #holdsPort = false;
   #trafficClass = 0;
   #ackTimeout: number | undefined;
-  #psn: number;
   readonly #gone = new AbortController();
   /** Parameters of the peer; those of a request are an offer. */
   #peer: PeerParameters | undefined;
@@ -115,9 +114,8 @@ export class ProgramId {
     readonly space: number,
     /** The program's name of it; 0 until it has accepted. */
     public uid: bigint,
-  ) {
-    this.#psn = host.random() % kPsns;
-  }
+    private psn = host.random() % kPsns,
+  ) {}
 
   get isDatagram(): boolean {
     return this.space === kPortSpace.udp;
@@ -241,7 +239,7 @@ export class ProgramId {
     this.#checkQueuePair(parameters.qpn);
     const { responderResources, initiatorDepth, retryCount, rnrRetryCount, privateData, qpn } = parameters;
     const options = {
-      ...{ destination: address, port, qpn, startingPsn: this.#psn, pathMtu: this.host.pathMtu, privateData },
+      ...{ destination: address, port, qpn, startingPsn: this.psn, pathMtu: this.host.pathMtu, privateData },
       ...{ responderResources, initiatorDepth, retryCount, rnrRetryCount, trafficClass: this.#trafficClass, ...common },
       ...(this.#ackTimeout !== undefined && { ackTimeout: this.#ackTimeout }),
     };
@@ -291,7 +289,7 @@ export class ProgramId {
       return;
     }
     this.#state = "waiting";
-    const own = { qpn, startingPsn: this.#psn, privateData, responderResources, initiatorDepth, rnrRetryCount };
+    const own = { qpn, startingPsn: this.psn, privateData, responderResources, initiatorDepth, rnrRetryCount };
     this.#request?.accept(own).then(
       (established) => {
         if (this.#state !== "waiting") return void established.disconnect();
@@ -337,7 +335,7 @@ export class ProgramId {
       case kState.rtr:
         return attributesAnswer({
           ...{ state, way: this.#way(peer.flowLabel), pathMtu: codeOf(peer.pathMtu), rnrTimer: 0, responderResources },
-          ...{ remoteQpn: peer.remoteQpn, receivePsn: this.#psn },
+          ...{ remoteQpn: peer.remoteQpn, receivePsn: this.psn },
         });
       case kState.rts:
         return attributesAnswer({
@@ -398,7 +396,7 @@ export class ProgramId {
     this.#request = request;
     this.#peer = request;
     // Linux' librdmacm is told what to send with before it accepts: both ways begin with the same number.
-    this.#psn = request.remoteStartingPsn;
+    this.psn = request.remoteStartingPsn;
   }
 
   #listenAt(own: NicAddress): void {
