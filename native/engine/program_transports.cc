@@ -362,7 +362,7 @@ bool ProgramTransports::help() {
   polled_.store(now, std::memory_order_relaxed);
   if (!mutex_.try_lock()) return false;
   ProgramMemory& shared = session_.memory();
-  if (naps_.load(std::memory_order_relaxed) && !in_virtual_time_) shared.program_sleeps.store(0, std::memory_order_relaxed);
+  if (naps_.load(std::memory_order_relaxed)) shared.program_sleeps.store(0, std::memory_order_relaxed);
   if (lent_ != nullptr) lent_->poll(now);
   bool moved = turn(now);
   if (lent_ != nullptr) moved |= lent_->turn();
@@ -445,8 +445,9 @@ void ProgramTransports::run() {
     }
     nap = kShortestDoze;
     rung = false;
+    Time until = now;
     sleeps_until_ = 0;
-    const Time until = sleeps_until_ = turn(now) ? 0 : std::min(deadline_, now + kLongestRest);
+    if (!turn(now)) until = sleeps_until_ = std::min(deadline_, now + kLongestRest);
     lock.unlock();
     if (until > now) sleep(until - now);
   }
@@ -475,7 +476,6 @@ bool ProgramTransports::nap(Time duration, bool helped) {
   ProgramMemory& shared = session_.memory();
   const uint32_t bell = shared.bell.load(std::memory_order_acquire);
   naps_.store(true, std::memory_order_seq_cst);
-  if (in_virtual_time_) shared.program_sleeps.store(1, std::memory_order_relaxed);
   const bool rests = helped && polled_.load(std::memory_order_seq_cst) == 0;
   if (!rests && !stopping_.load(std::memory_order_acquire)) session_.wait_for_bell(bell, duration);
   naps_.store(false, std::memory_order_relaxed);

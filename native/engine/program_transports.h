@@ -11,7 +11,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -21,7 +20,6 @@
 #include <vector>
 
 #include "endpoint/program_session.h"
-#include "endpoint/program_turns.h"
 #include "engine/lent_turns.h"
 #include "engine/program_pair.h"
 #include "transport/memory_table.h"
@@ -132,9 +130,6 @@ class ProgramTransports : public CompletionSink {
   MemoryTable memory_;
   TransportCounters counters_;
   const bool send_queue_errors_;
-  // Who polls may have done so for the last time. On the wire that is found out after a nap; where time waits for what programs
-  // do, they are woken from it.
-  const bool in_virtual_time_ = std::getenv(kTurnsVariable) != nullptr;
   std::unordered_map<uint32_t, ProgramPair*> pairs_;
   std::vector<ProgramPair*> dirty_;
   std::vector<ProgramPair*> attended_;

@@ -45,6 +45,7 @@ struct TurnsBed {
   }
   // A thread that waits so at the end of each of its turns, and ends in the one after the last of them.
   void add(uint32_t program, std::vector<Wait> waits) {
+    turns.set_process(program, ::getpid());  // one that lives
     const uint32_t place = turns.take_place(program);
     threads.emplace_back([this, place, waits = std::move(waits)] {
       for (const Wait& wait : waits) {
