@@ -13,15 +13,15 @@
 
 namespace weir {
 
-// Variables of a program's environment: path of the memory, the place of its first thread, the number of the program, its host's
-// address and those of all hosts as "name=address ...".
+// Variables of a program's environment: path of the memory, the place of its first thread, the number of the program, the name of
+// its host, and the addresses of all hosts by the numbers of their NICs, as "name=address ...".
 inline constexpr const char* kTurnsVariable = "WEIR_VIRTUAL_TIME";
 inline constexpr const char* kPlaceVariable = "WEIR_VIRTUAL_PLACE";
 inline constexpr const char* kProgramVariable = "WEIR_VIRTUAL_PROGRAM";
-inline constexpr const char* kAddressVariable = "WEIR_VIRTUAL_ADDRESS";
+inline constexpr const char* kHostVariable = "WEIR_HOST";
 inline constexpr const char* kNamesVariable = "WEIR_VIRTUAL_NAMES";
 
-inline constexpr uint32_t kTurnsLayout = 1;  // changes with all that is here
+inline constexpr uint32_t kTurnsLayout = 2;  // changes with all that is here
 inline constexpr uint32_t kTurnPlaces = 1024;
 inline constexpr uint32_t kTurnPrograms = 256;
 inline constexpr uint32_t kTurnPorts = 16;
@@ -33,7 +33,8 @@ inline constexpr Time kVirtualEpoch = Time{1'577'836'800} * kSecond;
 inline constexpr uint64_t kVirtualTicks = 2'000'000'000;
 
 struct TurnPlace {
-  enum State : uint32_t { free, begins, runs, waits, gone };
+  // `ends`: the last of its process, which is about to end.
+  enum State : uint32_t { free, begins, runs, waits, gone, ends };
   // What ends a wait, besides its time.
   enum Cause : uint32_t {
     kNews = 1,     // the host's NIC has done something
@@ -47,6 +48,9 @@ struct TurnPlace {
   std::atomic<uint32_t> causes;
   std::atomic<uint32_t> idle;    // 1: since it has the turn it found that it has nothing to do
   std::atomic<uint32_t> thread;  // its number in the program's namespace
+  // Numbers of it and of its process under /proc; 0: it has not begun.
+  std::atomic<uint32_t> kernel_thread;
+  std::atomic<uint32_t> process;
   std::atomic<int64_t> until;    // virtual ns; kNever: no time ends it
 };
 
@@ -69,6 +73,8 @@ inline uint32_t take_turn_place(TurnMemory& memory, uint32_t program) {
   TurnPlace& place = memory.place[number];
   place.program.store(program, std::memory_order_relaxed);
   place.thread.store(0, std::memory_order_relaxed);
+  place.kernel_thread.store(0, std::memory_order_relaxed);
+  place.process.store(0, std::memory_order_relaxed);
   place.state.store(TurnPlace::begins, std::memory_order_release);
   if (number == taken) memory.places.store(taken + 1, std::memory_order_relaxed);
   return number;

@@ -203,7 +203,6 @@ void ProgramHosts::start(uint32_t number, Time now) {
   set(kTurnsVariable, turns_.path());
   set(kPlaceVariable, std::to_string(turns_.take_place(number)));
   set(kProgramVariable, std::to_string(number));
-  set(kAddressVariable, text_of(nics_[one.nic].ip));
   set(kNamesVariable, names);
   states_[number].started = now;
   turns_.set_process(number, start_program(how));

@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <climits>
+#include <cstdio>
+#include <cstring>
 #include <utility>
 
 #include "base/native_error.h"
@@ -22,6 +24,24 @@ namespace {
 constexpr long kLook = 2'000'000;
 // Looks after which a thread that still has the turn is taken for one that never waits: half a minute.
 constexpr int kMostLooks = 15'000;
+// The same for a process that is about to end: two seconds.
+constexpr long kEndLook = 50'000;
+constexpr int kMostEndLooks = 40'000;
+
+// Whether a process or thread, by its number under /proc, has not come to its end: one that nobody has waited for has.
+bool lives(uint32_t number) {
+  char path[32], text[512];
+  std::snprintf(path, sizeof path, "/proc/%u/stat", number);
+  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const ssize_t length = ::read(file, text, sizeof text - 1);
+  ::close(file);
+  if (length <= 0) return false;
+  text[length] = 0;
+  // The name, in parentheses, may have some itself.
+  const char* const name_end = std::strrchr(text, ')');
+  return name_end != nullptr && name_end[1] == ' ' && name_end[2] != 'Z' && name_end[2] != 'X';
+}
 
 void wake(std::atomic<uint32_t>& word) { ::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0); }
 
@@ -134,7 +154,13 @@ bool Turns::await(TurnPlace& place, uint32_t program, const std::function<void(u
       overran_[program] = true;
       ::kill(process, SIGKILL);
     }
-    if (process != 0 && ::waitpid(process, &status, WNOHANG) != process) continue;
+    if (process != 0 && ::waitpid(process, &status, WNOHANG) != process) {
+      const uint32_t thread = place.kernel_thread.load(std::memory_order_relaxed);
+      if (looks == 0 || thread == 0 || lives(thread)) continue;
+      // It was ended by a signal.
+      place.state.store(TurnPlace::ends, std::memory_order_relaxed);
+      break;
+    }
     // All of its threads have ended.
     processes_[program] = 0;
     for (uint32_t i = 0; i < std::min(memory_->places.load(std::memory_order_relaxed), kTurnPlaces); ++i) {
@@ -143,7 +169,24 @@ bool Turns::await(TurnPlace& place, uint32_t program, const std::function<void(u
     if (process != 0) ended(program, status);
     return false;
   }
+  if (place.state.load(std::memory_order_acquire) == TurnPlace::ends) await_end(place);
   return true;
+}
+
+// A process that has said that it ends does so a moment later. Until then its parent could neither wait for it nor hear of it by
+// a signal.
+void Turns::await_end(TurnPlace& place) {
+  const uint32_t process = place.process.load(std::memory_order_relaxed);
+  for (int looks = 0; process != 0 && looks < kMostEndLooks && lives(process); ++looks) {
+    const timespec moment{0, kEndLook};
+    ::nanosleep(&moment, nullptr);
+  }
+  for (uint32_t i = 0; i < std::min(memory_->places.load(std::memory_order_relaxed), kTurnPlaces); ++i) {
+    TurnPlace& other = memory_->place[i];
+    const bool is_same = process != 0 && other.process.load(std::memory_order_relaxed) == process;
+    if (is_same && &other != &place) other.state.store(TurnPlace::free, std::memory_order_relaxed);
+  }
+  place.state.store(TurnPlace::gone, std::memory_order_release);
 }
 
 Time Turns::next_deadline() const {

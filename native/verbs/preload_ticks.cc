@@ -151,6 +151,13 @@ WEIR_EXPORT int execvp(const char* file, char* const* arguments) {
   return become([&] { return real(file, arguments); });
 }
 
+WEIR_EXPORT void _exit(int status) {
+  end_process();
+  ::syscall(SYS_exit_group, status);
+  __builtin_unreachable();
+}
+WEIR_EXPORT void _Exit(int status) { _exit(status); }
+
 // Its child would have the memory of its parent, which waits without giving its turn away.
 WEIR_EXPORT pid_t vfork() { return ::fork(); }
 

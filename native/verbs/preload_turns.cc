@@ -81,7 +81,28 @@ uint32_t place_of_thread() {
   return kNoPlace;
 }
 
+// Notes what this thread and its process are under /proc, whose numbers are those of who gives turns.
+void note_kernel_thread(TurnPlace& place) {
+  char path[64];
+  const long length = kernel(SYS_readlink, "/proc/thread-self", reinterpret_cast<long>(path), sizeof path - 1);
+  if (length <= 0) return;
+  path[length] = 0;
+  unsigned process = 0, thread = 0;
+  if (std::sscanf(path, "%u/task/%u", &process, &thread) != 2) return;
+  place.process.store(process, std::memory_order_relaxed);
+  place.kernel_thread.store(thread, std::memory_order_relaxed);
+}
+
 void at_end(void*) { end_turns(); }
+
+void leave(TurnPlace::State how) {
+  TurnPlace* const place = own();
+  if (place == nullptr) return;
+  own_place = kNoPlace;
+  place->idle.store(0, std::memory_order_relaxed);
+  place->state.store(how, std::memory_order_release);
+  wake(place->state);
+}
 
 // A child process has a place of its own, which its parent takes: so the order of places is that of what programs do.
 uint32_t child = kNoPlace;
@@ -103,12 +124,11 @@ void in_child() {
 }
 
 // Who carries time on hears of a program's first process by the kernel, of others so.
-[[gnu::destructor(101)]] void end() {
-  if (is_child) end_turns();
-}
+[[gnu::destructor(101)]] void end() { end_process(); }
 
-// Before anything of the program runs.
-[[gnu::constructor(101)]] void begin() {
+// Before anything of the program runs, other libraries and libc's own beginning included, which knows the environment after that.
+[[gnu::constructor(101)]] void begin(int, char**, char** variables) {
+  if (environ == nullptr) environ = variables;
   const char* const path = std::getenv(kTurnsVariable);
   const char* const place = std::getenv(kPlaceVariable);
   const char* const number = std::getenv(kProgramVariable);
@@ -193,17 +213,15 @@ uint32_t take_place() {
 void begin_turns(uint32_t place) {
   own_place = place;
   memory->place[place].thread.store(static_cast<uint32_t>(::gettid()), std::memory_order_relaxed);
+  note_kernel_thread(memory->place[place]);
   pthread_setspecific(ending, memory);
   await_turn(memory->place[place]);
 }
 
-void end_turns() {
-  TurnPlace* const place = own();
-  if (place == nullptr) return;
-  own_place = kNoPlace;
-  place->idle.store(0, std::memory_order_relaxed);
-  place->state.store(TurnPlace::gone, std::memory_order_release);
-  wake(place->state);
+void end_turns() { leave(TurnPlace::gone); }
+
+void end_process() {
+  if (is_child) leave(TurnPlace::ends);
 }
 
 bool take_ended_child() {

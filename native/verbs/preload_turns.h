@@ -32,6 +32,8 @@ uint32_t told();
 uint32_t take_place();
 void begin_turns(uint32_t place);
 void end_turns();
+// This process is about to end.
+void end_process();
 // Whether the thread that had the place has ended, as far as turns are concerned.
 bool has_ended(uint32_t place);
 // Nobody asks any more whether it has.

@@ -1,11 +1,8 @@
 // Waits of a program in virtual time for descriptors, child processes and others' turns. Whatever passes between programs of a
 // run by sockets, pipes and files takes no time.
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -19,10 +16,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
-#include <string>
-#include <string_view>
 
 #include "verbs/preload.h"
 #include "verbs/preload_turns.h"
@@ -58,38 +51,6 @@ bool await(int descriptor, short events, int flags = 0) {
   if (!in_virtual_time() || (flags & MSG_DONTWAIT) != 0 || is_ready(descriptor, events)) return true;
   if ((::fcntl(descriptor, F_GETFL) & O_NONBLOCK) != 0) return true;
   return wait_for(kNever, [&] { return is_ready(descriptor, events) ? 1 : 0; }) > 0;
-}
-
-// The host's own address, by which a socket is told from that of another host.
-bool take_address(sockaddr_storage& to, const sockaddr* from, socklen_t length) {
-  const char* const own = std::getenv(kAddressVariable);
-  if (!in_virtual_time() || own == nullptr || from == nullptr || length > sizeof to) return false;
-  std::memcpy(&to, from, length);
-  in_addr address;
-  if (::inet_pton(AF_INET, own, &address) != 1) return false;
-  if (from->sa_family == AF_INET) {
-    auto& four = reinterpret_cast<sockaddr_in&>(to);
-    if (four.sin_addr.s_addr != INADDR_ANY) return false;
-    four.sin_addr = address;
-    return true;
-  }
-  auto& six = reinterpret_cast<sockaddr_in6&>(to);
-  if (from->sa_family != AF_INET6 || !IN6_IS_ADDR_UNSPECIFIED(&six.sin6_addr)) return false;
-  six.sin6_addr.s6_addr[10] = six.sin6_addr.s6_addr[11] = 0xff;
-  std::memcpy(&six.sin6_addr.s6_addr[12], &address, sizeof address);
-  return true;
-}
-
-// Address of a host of the network; empty: there is none of that name.
-std::string address_of(std::string_view name) {
-  const char* const all = std::getenv(kNamesVariable);
-  for (std::string_view rest = all == nullptr ? "" : all; !rest.empty();) {
-    const std::string_view one = rest.substr(0, rest.find(' '));
-    rest.remove_prefix(std::min(rest.size(), one.size() + 1));
-    if (one.starts_with(name) && one.size() > name.size() && one[name.size()] == '=')
-      return std::string(one.substr(name.size() + 1));
-  }
-  return {};
 }
 
 }  // namespace
@@ -192,31 +153,6 @@ WEIR_EXPORT int accept(int descriptor, sockaddr* address, socklen_t* length) {
 WEIR_EXPORT int accept4(int descriptor, sockaddr* address, socklen_t* length, int flags) {
   static const auto real = next<int (*)(int, sockaddr*, socklen_t*, int)>("accept4");
   return await(descriptor, POLLIN) ? real(descriptor, address, length, flags) : -1;
-}
-
-WEIR_EXPORT int bind(int descriptor, const sockaddr* address, socklen_t length) {
-  static const auto real = next<int (*)(int, const sockaddr*, socklen_t)>("bind");
-  sockaddr_storage own;
-  return real(descriptor, take_address(own, address, length) ? reinterpret_cast<const sockaddr*>(&own) : address, length);
-}
-
-WEIR_EXPORT int listen(int descriptor, int backlog) {
-  static const auto real = next<int (*)(int, int)>("listen");
-  const int result = real(descriptor, backlog);
-  sockaddr_storage own{};
-  socklen_t length = sizeof own;
-  if (result == 0 && in_virtual_time() && ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&own), &length) == 0 &&
-      (own.ss_family == AF_INET || own.ss_family == AF_INET6)) {
-    // Both have it in the same place.
-    note_port(ntohs(reinterpret_cast<const sockaddr_in&>(own).sin_port));
-  }
-  return result;
-}
-
-WEIR_EXPORT int getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** out) {
-  static const auto real = next<int (*)(const char*, const char*, const addrinfo*, addrinfo**)>("getaddrinfo");
-  const std::string address = node == nullptr || !in_virtual_time() ? "" : address_of(node);
-  return real(address.empty() ? node : address.c_str(), service, hints, out);
 }
 
 // Who yields waits for others, as who polls a completion queue in vain does.
