@@ -47,9 +47,8 @@ struct TurnPlace {
   std::atomic<uint32_t> program;
   std::atomic<uint32_t> causes;
   std::atomic<uint32_t> idle;    // 1: since it has the turn it found that it has nothing to do
-  std::atomic<uint32_t> thread;  // its number in the program's namespace
-  // Numbers of it and of its process under /proc; 0: it has not begun.
-  std::atomic<uint32_t> kernel_thread;
+  // Numbers of it and of its process in the program's namespace; 0: it has not begun.
+  std::atomic<uint32_t> thread;
   std::atomic<uint32_t> process;
   std::atomic<int64_t> until;    // virtual ns; kNever: no time ends it
 };
@@ -73,7 +72,6 @@ inline uint32_t take_turn_place(TurnMemory& memory, uint32_t program) {
   TurnPlace& place = memory.place[number];
   place.program.store(program, std::memory_order_relaxed);
   place.thread.store(0, std::memory_order_relaxed);
-  place.kernel_thread.store(0, std::memory_order_relaxed);
   place.process.store(0, std::memory_order_relaxed);
   place.state.store(TurnPlace::begins, std::memory_order_release);
   if (number == taken) memory.places.store(taken + 1, std::memory_order_relaxed);

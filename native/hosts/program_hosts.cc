@@ -88,13 +88,13 @@ std::optional<NicBroker::Way> ProgramHosts::find_way(uint32_t nic, const Program
   const auto peer = std::ranges::find_if(nics_, [&](const SimulatedNic& one) { return std::memcmp(one.ip, address, 4) == 0; });
   const SimulatedNic& own = nics_[nic];
   // No switch sends a frame back to where it came from.
-  if (peer == nics_.end() || &*peer == &own) return std::nullopt;
+  if (peer == nics_.end()) return std::nullopt;
   if (request.traffic_class > 0xff || request.service_level >= static_cast<uint32_t>(kPriorities)) return std::nullopt;
   const auto& priorities = own.parameters.priority_map.dscp;
   const uint32_t meant = request.service_level != 0 ? request.service_level : plan_.priority;
   const auto of_priority = static_cast<uint8_t>(std::ranges::find(priorities, meant) - priorities.begin());
   NicBroker::Way way;
-  way.path.destination_mac = own.gateway_mac != 0 ? own.gateway_mac : peer->parameters.mac;
+  way.path.destination_mac = own.gateway_mac != 0 && &*peer != &own ? own.gateway_mac : peer->parameters.mac;
   way.path.source_mac = own.parameters.mac;
   std::memcpy(way.path.source_ip, own.ip, sizeof own.ip);
   std::memcpy(way.path.destination_ip, peer->ip, sizeof peer->ip);

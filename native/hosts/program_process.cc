@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -84,6 +85,9 @@ pid_t start_program(const ProgramStart& start) {
   const bool ready = ::dup2(in, 0) == 0 && ::dup2(out, 1) == 1 && ::dup2(errors, 2) == 2 &&
                      ::syscall(SYS_setns, start.network, CLONE_NEWNET) == 0 && ::personality(ADDR_NO_RANDOMIZE) >= 0;
   ::syscall(SYS_close_range, 3, ~0u, 0);
+  // Its processes find themselves under /proc, where mounts are allowed.
+  if (::unshare(CLONE_NEWNS) == 0 && ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0)
+    (void)!::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr);
   if (ready) ::execve("/bin/sh", const_cast<char**>(arguments), environment.data());
   ::_exit(kNotStarted);
 }

@@ -28,10 +28,13 @@ constexpr int kMostLooks = 15'000;
 constexpr long kEndLook = 50'000;
 constexpr int kMostEndLooks = 40'000;
 
-// Whether a process or thread, by its number under /proc, has not come to its end: one that nobody has waited for has.
-bool lives(uint32_t number) {
-  char path[32], text[512];
-  std::snprintf(path, sizeof path, "/proc/%u/stat", number);
+// Whether a process or thread of a program, by its number there, has not come to its end: one that nobody has waited for has.
+// `first`: the program's first process, under whose root its namespace's /proc is. One that has none of its own is not asked.
+bool lives(pid_t first, uint32_t number) {
+  char path[64], text[512];
+  std::snprintf(path, sizeof path, "/proc/%d/root/proc/self", static_cast<int>(first));
+  if (::readlink(path, text, sizeof text) > 0) return true;
+  std::snprintf(path, sizeof path, "/proc/%d/root/proc/%u/stat", static_cast<int>(first), number);
   const int file = ::open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return false;
   const ssize_t length = ::read(file, text, sizeof text - 1);
@@ -155,8 +158,8 @@ bool Turns::await(TurnPlace& place, uint32_t program, const std::function<void(u
       ::kill(process, SIGKILL);
     }
     if (process != 0 && ::waitpid(process, &status, WNOHANG) != process) {
-      const uint32_t thread = place.kernel_thread.load(std::memory_order_relaxed);
-      if (looks == 0 || thread == 0 || lives(thread)) continue;
+      const uint32_t thread = place.thread.load(std::memory_order_relaxed);
+      if (looks == 0 || thread == 0 || process == 0 || lives(process, thread)) continue;
       // It was ended by a signal.
       place.state.store(TurnPlace::ends, std::memory_order_relaxed);
       break;
@@ -169,15 +172,15 @@ bool Turns::await(TurnPlace& place, uint32_t program, const std::function<void(u
     if (process != 0) ended(program, status);
     return false;
   }
-  if (place.state.load(std::memory_order_acquire) == TurnPlace::ends) await_end(place);
+  if (place.state.load(std::memory_order_acquire) == TurnPlace::ends) await_end(place, processes_[program]);
   return true;
 }
 
 // A process that has said that it ends does so a moment later. Until then its parent could neither wait for it nor hear of it by
 // a signal.
-void Turns::await_end(TurnPlace& place) {
+void Turns::await_end(TurnPlace& place, pid_t first) {
   const uint32_t process = place.process.load(std::memory_order_relaxed);
-  for (int looks = 0; process != 0 && looks < kMostEndLooks && lives(process); ++looks) {
+  for (int looks = 0; process != 0 && looks < kMostEndLooks && lives(first, process); ++looks) {
     const timespec moment{0, kEndLook};
     ::nanosleep(&moment, nullptr);
   }

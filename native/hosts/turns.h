@@ -52,7 +52,7 @@ class Turns {
   bool may_go_on(uint32_t place) const;
   void give(uint32_t place, const std::function<void(uint32_t, int)>& ended);
   bool await(TurnPlace& place, uint32_t program, const std::function<void(uint32_t, int)>& ended);
-  void await_end(TurnPlace& place);
+  void await_end(TurnPlace& place, pid_t first);
   void see(uint32_t place);
 
   std::string path_;

@@ -53,7 +53,7 @@ bool find_own_address(in_addr& out) {
 }
 
 // The host's own address, by which a socket is told from that of another host.
-bool take_address(sockaddr_storage& to, const sockaddr* from, socklen_t length) {
+bool take_address(int descriptor, sockaddr_storage& to, const sockaddr* from, socklen_t length) {
   in_addr address;
   if (from == nullptr || length > sizeof to || !find_own_address(address)) return false;
   std::memcpy(&to, from, length);
@@ -65,6 +65,10 @@ bool take_address(sockaddr_storage& to, const sockaddr* from, socklen_t length) 
   }
   auto& six = reinterpret_cast<sockaddr_in6&>(to);
   if (from->sa_family != AF_INET6 || !IN6_IS_ADDR_UNSPECIFIED(&six.sin6_addr)) return false;
+  // One of IPv6 alone cannot have it.
+  int only = 0;
+  socklen_t room = sizeof only;
+  if (::getsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &only, &room) != 0 || only != 0) return false;
   six.sin6_addr.s6_addr[10] = six.sin6_addr.s6_addr[11] = 0xff;
   std::memcpy(&six.sin6_addr.s6_addr[12], &address, sizeof address);
   return true;
@@ -175,7 +179,7 @@ extern "C" {
 WEIR_EXPORT int bind(int descriptor, const sockaddr* address, socklen_t length) {
   static const auto real = next<int (*)(int, const sockaddr*, socklen_t)>("bind");
   sockaddr_storage own;
-  return real(descriptor, take_address(own, address, length) ? reinterpret_cast<const sockaddr*>(&own) : address, length);
+  return real(descriptor, take_address(descriptor, own, address, length) ? reinterpret_cast<const sockaddr*>(&own) : address, length);
 }
 
 WEIR_EXPORT int connect(int descriptor, const sockaddr* address, socklen_t length) {

@@ -81,18 +81,6 @@ uint32_t place_of_thread() {
   return kNoPlace;
 }
 
-// Notes what this thread and its process are under /proc, whose numbers are those of who gives turns.
-void note_kernel_thread(TurnPlace& place) {
-  char path[64];
-  const long length = kernel(SYS_readlink, "/proc/thread-self", reinterpret_cast<long>(path), sizeof path - 1);
-  if (length <= 0) return;
-  path[length] = 0;
-  unsigned process = 0, thread = 0;
-  if (std::sscanf(path, "%u/task/%u", &process, &thread) != 2) return;
-  place.process.store(process, std::memory_order_relaxed);
-  place.kernel_thread.store(thread, std::memory_order_relaxed);
-}
-
 void at_end(void*) { end_turns(); }
 
 void leave(TurnPlace::State how) {
@@ -213,7 +201,7 @@ uint32_t take_place() {
 void begin_turns(uint32_t place) {
   own_place = place;
   memory->place[place].thread.store(static_cast<uint32_t>(::gettid()), std::memory_order_relaxed);
-  note_kernel_thread(memory->place[place]);
+  memory->place[place].process.store(static_cast<uint32_t>(::getpid()), std::memory_order_relaxed);
   pthread_setspecific(ending, memory);
   await_turn(memory->place[place]);
 }
