@@ -32,7 +32,7 @@ ProgramHosts::ProgramHosts(const SimulationConfig& config, ProgramPlan plan)
     : nics_(config.nics.begin(), config.nics.end()),
       plan_(std::move(plan)),
       states_(plan_.programs.size()),
-      turns_(plan_.folder + "/turns", [this] { return serve(); }),
+      turns_(plan_.folder + "/turns", static_cast<uint32_t>(nics_.size()), [this] { return serve(); }),
       brokers_(nics_.size()) {
   require(plan_.programs.size() <= kTurnPrograms, "programs", "there are 256 at most");
   require(plan_.names.size() == nics_.size() && plan_.path_mtus.size() == nics_.size(), "programs.names",
@@ -159,11 +159,11 @@ void ProgramHosts::wake(uint32_t, Time now) {
 bool ProgramHosts::publish() {
   bool any = false;
   for (uint32_t nic = 0; nic < brokers_.size(); ++nic) {
-    if (brokers_[nic] == nullptr || !brokers_[nic]->applications().programs().publish()) continue;
+    if (brokers_[nic] == nullptr) continue;
+    const NicPrograms::News news = brokers_[nic]->applications().programs().publish();
+    if (!news.any) continue;
     any = true;
-    for (uint32_t i = 0; i < plan_.programs.size(); ++i) {
-      if (plan_.programs[i].nic == nic) turns_.tell(i);
-    }
+    turns_.tell(nic, news.rings);
   }
   return any;
 }
@@ -201,7 +201,7 @@ void ProgramHosts::start(uint32_t number, Time now) {
   for (uint32_t i = 0; i < nics_.size(); ++i) names += (i > 0 ? " " : "") + plan_.names[i] + "=" + text_of(nics_[i].ip);
   const auto set = [&](const char* name, const std::string& value) { how.environment.push_back(name + ("=" + value)); };
   set(kTurnsVariable, turns_.path());
-  set(kPlaceVariable, std::to_string(turns_.take_place(number)));
+  set(kPlaceVariable, std::to_string(turns_.take_place(number, one.nic)));
   set(kProgramVariable, std::to_string(number));
   set(kNamesVariable, names);
   states_[number].started = now;

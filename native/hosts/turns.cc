@@ -50,14 +50,14 @@ void wake(std::atomic<uint32_t>& word) { ::syscall(SYS_futex, &word, FUTEX_WAKE,
 
 }  // namespace
 
-Turns::Turns(std::string path, std::function<bool()> serve)
+Turns::Turns(std::string path, uint32_t nics, std::function<bool()> serve)
     : path_(std::move(path)),
       serve_(std::move(serve)),
       seen_(kTurnPlaces),
       processes_(kTurnPrograms),
       overran_(kTurnPrograms),
-      news_(kTurnPrograms),
-      changes_(kTurnPrograms) {
+      hosts_(nics),
+      changes_(kCountedProcesses) {
   const auto failed = [&](const char* call) {
     return NativeError::from_errno(call, "no memory can be shared with programs at " + path_, "make room in that folder");
   };
@@ -77,8 +77,8 @@ Turns::~Turns() {
   ::unlink(path_.c_str());
 }
 
-uint32_t Turns::take_place(uint32_t program) {
-  const uint32_t place = take_turn_place(*memory_, program);
+uint32_t Turns::take_place(uint32_t program, uint32_t nic) {
+  const uint32_t place = take_turn_place(*memory_, program, nic);
   if (place == kTurnPlaces) {
     throw NativeError("NO_RESOURCES", 0, "", "programs have more than " + std::to_string(kTurnPlaces) + " threads",
                       "let fewer programs run");
@@ -91,23 +91,33 @@ bool Turns::listens(uint32_t program, uint16_t port) const {
                              [&](const auto& one) { return one.load(std::memory_order_relaxed) == port; });
 }
 
-bool Turns::may_go_on(uint32_t number) const {
+bool Turns::may_go_on(uint32_t number) {
   const TurnPlace& place = memory_->place[number];
   const uint32_t state = place.state.load(std::memory_order_acquire);
   if (state == TurnPlace::begins) return true;
   if (state != TurnPlace::waits) return false;
   if (place.until.load(std::memory_order_relaxed) <= memory_->now.load(std::memory_order_relaxed)) return true;
   const uint32_t causes = place.causes.load(std::memory_order_relaxed);
-  const uint32_t program = place.program.load(std::memory_order_relaxed) % kTurnPrograms;
+  const Seen now = seeing(place);
   const Seen& seen = seen_[number];
-  return ((causes & TurnPlace::kNews) != 0 && seen.news != news_[program]) ||
-         ((causes & TurnPlace::kProgram) != 0 && seen.own != changes_[program]) ||
-         ((causes & TurnPlace::kOthers) != 0 && seen.others != all_changes_);
+  return ((causes & TurnPlace::kNews) != 0 && seen.news != now.news) ||
+         ((causes & TurnPlace::kBell) != 0 && seen.bells != now.bells) ||
+         ((causes & TurnPlace::kProcess) != 0 && seen.own != now.own) ||
+         ((causes & TurnPlace::kOthers) != 0 && (seen.writes != now.writes || seen.others != now.others));
 }
 
-void Turns::see(uint32_t number) {
-  const uint32_t program = memory_->place[number].program.load(std::memory_order_relaxed) % kTurnPrograms;
-  seen_[number] = {news_[program], changes_[program], all_changes_};
+uint64_t& Turns::changes_of(const TurnPlace& place) {
+  const uint32_t program = place.program.load(std::memory_order_relaxed);
+  return changes_[(program * 257 + place.process.load(std::memory_order_relaxed)) % kCountedProcesses];
+}
+
+Turns::HostTurns& Turns::host_of(const TurnPlace& place) {
+  return hosts_[place.nic.load(std::memory_order_relaxed) % hosts_.size()];
+}
+
+Turns::Seen Turns::seeing(const TurnPlace& place) {
+  const HostTurns& host = host_of(place);
+  return {host.news, host.bells, host.writes, changes_of(place), all_changes_};
 }
 
 void Turns::run(Time now, const std::function<void(uint32_t, int)>& ended) {
@@ -126,20 +136,22 @@ void Turns::run(Time now, const std::function<void(uint32_t, int)>& ended) {
 void Turns::give(uint32_t number, const std::function<void(uint32_t, int)>& ended) {
   TurnPlace& place = memory_->place[number];
   const uint32_t program = place.program.load(std::memory_order_relaxed) % kTurnPrograms;
-  see(number);
-  place.idle.store(0, std::memory_order_relaxed);
+  seen_[number] = seeing(place);
+  place.deed.store(TurnPlace::kAnything, std::memory_order_relaxed);
   place.state.store(TurnPlace::runs, std::memory_order_relaxed);
   place.turn.store(1, std::memory_order_release);
   wake(place.turn);
   const bool lives = await(place, program, ended);
-  const bool changed = !lives || place.idle.load(std::memory_order_relaxed) == 0;
+  const uint32_t deed = lives ? place.deed.load(std::memory_order_relaxed) : TurnPlace::kAnything;
+  const bool changed = deed == TurnPlace::kAnything;
   // Requests come by sockets, for whose answers programs wait as for others.
   const uint32_t causes = place.causes.load(std::memory_order_relaxed);
   const bool asks = lives && (causes & TurnPlace::kOthers) != 0 && (changed || place.until.load() == kNever);
-  if (changed) {
-    ++changes_[program];
-    ++all_changes_;
-    see(number);
+  if (changed) ++all_changes_;
+  if (deed == TurnPlace::kWrites) ++host_of(place).writes;
+  if (deed != TurnPlace::kNothing) {
+    ++changes_of(place);
+    seen_[number] = seeing(place);
   }
   // Who asked goes on by the answer.
   if ((asks || !lives) && serve_()) ++all_changes_;

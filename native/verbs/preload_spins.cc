@@ -55,7 +55,7 @@ void look(int, siginfo_t*, void* context) {
   last = now;
   if (alike < kAlike) return;
   const int error = errno;
-  give_turn(TurnPlace::kProgram, kNever, true);
+  give_turn(TurnPlace::kProcess, kNever, true);
   last.turns = turns_given();
   errno = error;
 }

@@ -15,7 +15,7 @@ namespace {
 
 using namespace weir;
 
-constexpr uint32_t kThreads = TurnPlace::kProgram | TurnPlace::kOthers;
+constexpr uint32_t kThreads = TurnPlace::kProcess | TurnPlace::kOthers;
 
 struct Beginning {
   void* (*routine)(void*);

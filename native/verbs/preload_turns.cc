@@ -12,6 +12,7 @@
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -87,7 +88,7 @@ void leave(TurnPlace::State how) {
   TurnPlace* const place = own();
   if (place == nullptr) return;
   own_place = kNoPlace;
-  place->idle.store(0, std::memory_order_relaxed);
+  place->deed.store(TurnPlace::kAnything, std::memory_order_relaxed);
   place->state.store(how, std::memory_order_release);
   wake(place->state);
 }
@@ -114,6 +115,19 @@ void in_child() {
 // Who carries time on hears of a program's first process by the kernel, of others so.
 [[gnu::destructor(101)]] void end() { end_process(); }
 
+// The number of the host's NIC is its place among the names.
+uint32_t nic_of_host() {
+  const char* const host = std::getenv(kHostVariable);
+  const char* const names = std::getenv(kNamesVariable);
+  uint32_t number = 0;
+  for (std::string_view rest = names == nullptr || host == nullptr ? "" : names; !rest.empty(); ++number) {
+    const std::string_view one = rest.substr(0, rest.find(' '));
+    rest.remove_prefix(std::min(rest.size(), one.size() + 1));
+    if (one.substr(0, one.find('=')) == host) break;
+  }
+  return number;
+}
+
 // Before anything of the program runs, other libraries and libc's own beginning included, which knows the environment after that.
 [[gnu::constructor(101)]] void begin(int, char**, char** variables) {
   if (environ == nullptr) environ = variables;
@@ -136,7 +150,11 @@ void in_child() {
   const uint32_t first = static_cast<uint32_t>(std::strtoul(place, nullptr, 10)) % kTurnPlaces;
   own_place = place_of_thread();
   is_child = own_place != kNoPlace && own_place != first;
-  if (own_place != kNoPlace) return watch_spins();
+  if (own_place != kNoPlace) {
+    // It may be another host's now.
+    memory->place[own_place].nic.store(nic_of_host(), std::memory_order_relaxed);
+    return watch_spins();
+  }
   if (memory->place[first].thread.load(std::memory_order_relaxed) != 0) refuse("a process that was not started by fork()");
   begin_turns(first);
   watch_spins();
@@ -172,7 +190,7 @@ bool give_turn(uint32_t causes, Time until, bool idle) {
   read_count = alike_count = 0;
   place->causes.store(causes, std::memory_order_relaxed);
   place->until.store(until, std::memory_order_relaxed);
-  place->idle.store(idle ? 1 : 0, std::memory_order_relaxed);
+  place->deed.store(idle ? TurnPlace::kNothing : TurnPlace::kAnything, std::memory_order_relaxed);
   place->state.store(TurnPlace::waits, std::memory_order_release);
   wake(place->state);
   await_turn(*place);
@@ -193,7 +211,7 @@ void tell_others() { told_count.fetch_add(1, std::memory_order_relaxed); }
 uint32_t told() { return told_count.load(std::memory_order_relaxed); }
 
 uint32_t take_place() {
-  const uint32_t place = take_turn_place(*memory, program);
+  const uint32_t place = take_turn_place(*memory, program, own()->nic.load(std::memory_order_relaxed));
   if (place == kTurnPlaces) refuse("more than 1024 threads of all programs at a time");
   return place;
 }

@@ -24,7 +24,7 @@ namespace {
 
 using namespace weir;
 
-constexpr uint32_t kAnything = TurnPlace::kNews | TurnPlace::kProgram | TurnPlace::kOthers;
+constexpr uint32_t kAnything = TurnPlace::kNews | TurnPlace::kProcess | TurnPlace::kOthers;
 
 Time until_of(int milliseconds) { return milliseconds < 0 ? kNever : virtual_now() + milliseconds * kMillisecond; }
 Time until_of(const timespec* t) { return t == nullptr ? kNever : virtual_now() + t->tv_sec * kSecond + t->tv_nsec; }
@@ -197,8 +197,9 @@ WEIR_EXPORT long syscall(long number, ...) {
   }
   if (word.load(std::memory_order_acquire) != value) return errno = EAGAIN, -1;
   const uint32_t before = told();
+  constexpr uint32_t kCauses = TurnPlace::kBell | TurnPlace::kProcess | TurnPlace::kOthers;
   const bool woken =
-      wait_until(kAnything, until, [&] { return word.load(std::memory_order_acquire) != value || told() != before; });
+      wait_until(kCauses, until, [&] { return word.load(std::memory_order_acquire) != value || told() != before; });
   return woken ? 0 : (errno = ETIMEDOUT, -1);
 }
 
