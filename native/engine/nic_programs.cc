@@ -173,7 +173,7 @@ NicPrograms::News NicPrograms::publish() {
   News news;
   for (const auto& [number, program] : programs_) {
     program->link->publish();
-    news.any |= program->link->has_given();
+    news.any |= program->link->has_cause();
     if (!program->link->take_wake()) continue;
     news.rings = true;
     program->wake();

@@ -71,7 +71,7 @@ class NicPrograms {
 
   // Takes in a turn what programs have submitted; gives back and wakes.
   void take(SoftNic& nic);
-  // Whether any program has been given frames, or slots that it waits for, since the last time; and whether one that sleeps has.
+  // Whether any program that polls has cause to look since the last time (ProgramLink::has_cause()), and whether one sleeps.
   struct News {
     bool any = false;
     bool rings = false;

@@ -198,7 +198,8 @@ void Turns::await_end(TurnPlace& place, pid_t first) {
   }
   for (uint32_t i = 0; i < std::min(memory_->places.load(std::memory_order_relaxed), kTurnPlaces); ++i) {
     TurnPlace& other = memory_->place[i];
-    const bool is_same = process != 0 && other.process.load(std::memory_order_relaxed) == process;
+    const bool is_same = process != 0 && other.process.load(std::memory_order_relaxed) == process &&
+                         other.program.load(std::memory_order_relaxed) == place.program.load(std::memory_order_relaxed);
     if (is_same && &other != &place) other.state.store(TurnPlace::free, std::memory_order_relaxed);
   }
   place.state.store(TurnPlace::gone, std::memory_order_release);

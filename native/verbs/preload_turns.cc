@@ -26,7 +26,8 @@ using Syscall = long (*)(long, ...);
 TurnMemory* memory = nullptr;
 uint32_t program = 0;
 std::atomic<uint32_t> told_count{0};
-AlarmTimer timer;
+// What threads of the process have done since one gave its turn away.
+std::atomic<uint32_t> deed{TurnPlace::kNothing};
 pthread_key_t ending;
 
 // So many readings of the clock in a row by one place of the program, or so many by several, without another wait, are a loop
@@ -62,13 +63,8 @@ void await_turn(TurnPlace& place) {
 
 bool is_first_thread() { return ::gettid() == ::getpid(); }
 
-// The program's timer is its first thread's.
-bool fire_alarm() {
-  if (!is_first_thread() || timer.at > memory->now.load(std::memory_order_relaxed)) return false;
-  timer.at = timer.interval > 0 ? timer.at + timer.interval : kNever;
-  ::raise(SIGALRM);
-  return true;
-}
+// The program's signals are its first thread's.
+bool fire_alarm() { return is_first_thread() && raise_signals(); }
 
 uint32_t place_of_thread() {
   const auto self = static_cast<uint32_t>(::gettid());
@@ -105,7 +101,7 @@ void in_parent() {
 }
 void in_child() {
   if (!in_virtual_time()) return;
-  timer = {};
+  forget_signals();
   children.clear();
   is_child = true;
   begin_turns(child);
@@ -149,7 +145,8 @@ uint32_t nic_of_host() {
   // A program that another has become has its place, and the turn.
   const uint32_t first = static_cast<uint32_t>(std::strtoul(place, nullptr, 10)) % kTurnPlaces;
   own_place = place_of_thread();
-  is_child = own_place != kNoPlace && own_place != first;
+  // The first of the program is 1 of its namespace.
+  is_child = ::getpid() != 1;
   if (own_place != kNoPlace) {
     // It may be another host's now.
     memory->place[own_place].nic.store(nic_of_host(), std::memory_order_relaxed);
@@ -184,13 +181,14 @@ Time virtual_now() { return memory->now.load(std::memory_order_acquire); }
 bool give_turn(uint32_t causes, Time until, bool idle) {
   TurnPlace* const place = own();
   if (place == nullptr) return false;
-  if (is_first_thread()) until = std::min(until, timer.at);
+  if (is_first_thread()) until = std::min(until, next_signal());
   given = given + 1;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   read_count = alike_count = 0;
   place->causes.store(causes, std::memory_order_relaxed);
   place->until.store(until, std::memory_order_relaxed);
-  place->deed.store(idle ? TurnPlace::kNothing : TurnPlace::kAnything, std::memory_order_relaxed);
+  const uint32_t acted = deed.exchange(TurnPlace::kNothing, std::memory_order_relaxed);
+  place->deed.store(idle ? acted : TurnPlace::kAnything, std::memory_order_relaxed);
   place->state.store(TurnPlace::waits, std::memory_order_release);
   wake(place->state);
   await_turn(*place);
@@ -207,7 +205,11 @@ bool wait_until(uint32_t causes, Time until, const std::function<bool()>& done, 
   }
 }
 
-void tell_others() { told_count.fetch_add(1, std::memory_order_relaxed); }
+void tell_others() {
+  told_count.fetch_add(1, std::memory_order_relaxed);
+  if (deed.load(std::memory_order_relaxed) == TurnPlace::kNothing) deed.store(TurnPlace::kWrites, std::memory_order_relaxed);
+}
+void note_write() { deed.store(TurnPlace::kAnything, std::memory_order_relaxed); }
 uint32_t told() { return told_count.load(std::memory_order_relaxed); }
 
 uint32_t take_place() {
@@ -251,7 +253,7 @@ void note_port(uint16_t port) {
 
 void free_place(uint32_t place) { memory->place[place].state.store(TurnPlace::free, std::memory_order_release); }
 
-AlarmTimer& alarm_timer() { return timer; }
+void add_child(uint32_t place) { children.push_back(place); }
 
 void refuse(const char* what) {
   std::fprintf(stderr, "weir: virtual time: %s: this program cannot run in virtual time; weir lab run runs it in real time\n",

@@ -1,6 +1,8 @@
 // A thread's part in virtual time: what time it is, and how to wait. See endpoint/program_turns.h.
 #pragma once
 
+#include <time.h>
+
 #include <functional>
 
 #include "endpoint/program_turns.h"
@@ -23,8 +25,10 @@ Time read_clock(const void* from);
 // The same until `done`, which is asked each time that something has changed, or until that time. Returns whether it is done.
 // Ends early, with `interrupted` set, when a signal of the program's timer was handled meanwhile.
 bool wait_until(uint32_t causes, Time until, const std::function<bool()>& done, bool* interrupted = nullptr);
-// This thread has done what others may wait for.
+// This thread has done what others of its host may wait for.
 void tell_others();
+// It has written to a descriptor, where any thread may wait for that.
+void note_write();
 // How often tell_others() was called in this process.
 uint32_t told();
 
@@ -46,15 +50,32 @@ void watch_spins();
 // Nobody of the process is, while it becomes another program.
 void pause_watch(bool whether);
 
+// Whether this thread may read the time stamp counter, which is the machine's then.
+void let_read_ticks(bool whether);
+
 // Notes the port at which the process listens.
 void note_port(uint16_t port);
 
-// The timer of alarm() and setitimer(): when it fires, kNever if it does not, and its interval.
-struct AlarmTimer {
-  Time at = kNever;
-  Time interval = 0;
-};
-AlarmTimer& alarm_timer();
+// When the first of the program's timers that signal is due; kNever: none. Who gives its turn away has them signalled then.
+Time next_signal();
+// Raises the signals that are due; returns whether there were any.
+bool raise_signals();
+// When the first timer with a descriptor is due.
+Time next_timer_file();
+// Makes those readable that are due.
+void fire_timer_files();
+// The process is a child, which has no timers that signal.
+void forget_signals();
+
+// What a clock says at 0 of virtual time.
+inline Time base_of(clockid_t clock) {
+  return clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI ? kVirtualEpoch : kVirtualBoot;
+}
+inline Time time_of(const timespec& t) { return t.tv_sec * kSecond + t.tv_nsec; }
+inline timespec as_timespec(Time t) { return {static_cast<time_t>(t / kSecond), static_cast<long>(t % kSecond)}; }
+
+// A place for a child process that begins as another program, by the number in its environment.
+void add_child(uint32_t place);
 
 // Ends the process, after a word about what is not there in virtual time.
 [[noreturn]] void refuse(const char* what);

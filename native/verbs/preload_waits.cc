@@ -12,7 +12,6 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -34,14 +33,37 @@ template <class Ask>
 int wait_for(Time until, const Ask& ask) {
   int result = 0;
   bool interrupted = false;
-  wait_until(
-      kAnything, until, [&] { return (result = ask()) != 0; }, &interrupted);
+  // Timers with descriptors are among what may be asked about.
+  const auto done = [&] {
+    fire_timer_files();
+    return (result = ask()) != 0;
+  };
+  while (!wait_until(kAnything, std::min(until, next_timer_file()), done, &interrupted) && !interrupted &&
+         virtual_now() < until) {
+  }
   if (interrupted && result == 0) return errno = EINTR, -1;
   return result;
 }
 
+// The sets are what is asked about before each asking, and the answer behind it.
+template <class Ask>
+int select_until(fd_set* in, fd_set* out, fd_set* except, Time until, const Ask& ask) {
+  fd_set* const given[] = {in, out, except};
+  fd_set asked[3];
+  for (int i = 0; i < 3; ++i) {
+    if (given[i] != nullptr) asked[i] = *given[i];
+  }
+  return wait_for(until, [&] {
+    for (int i = 0; i < 3; ++i) {
+      if (given[i] != nullptr) *given[i] = asked[i];
+    }
+    return ask();
+  });
+}
+
 bool is_ready(int descriptor, short events) {
   static const auto real = next<int (*)(pollfd*, nfds_t, int)>("poll");
+  fire_timer_files();
   pollfd one{descriptor, events, 0};
   return real(&one, 1, 0) != 0;
 }
@@ -59,6 +81,7 @@ extern "C" {
 
 WEIR_EXPORT int poll(pollfd* all, nfds_t count, int timeout) {
   static const auto real = next<int (*)(pollfd*, nfds_t, int)>("poll");
+  if (in_virtual_time()) fire_timer_files();
   if (!in_virtual_time() || timeout == 0) return real(all, count, timeout);
   return wait_for(until_of(timeout), [&] { return real(all, count, 0); });
 }
@@ -74,23 +97,16 @@ WEIR_EXPORT int __poll_chk(pollfd* all, nfds_t count, int timeout, size_t) { ret
 
 WEIR_EXPORT int pselect(int count, fd_set* in, fd_set* out, fd_set* except, const timespec* timeout, const sigset_t* mask) {
   static const auto real = next<int (*)(int, fd_set*, fd_set*, fd_set*, const timespec*, const sigset_t*)>("pselect");
-  if (in_virtual_time()) refuse("pselect()");
-  return real(count, in, out, except, timeout, mask);
+  if (!in_virtual_time()) return real(count, in, out, except, timeout, mask);
+  static constexpr timespec kNow{0, 0};
+  return select_until(in, out, except, until_of(timeout), [&] { return real(count, in, out, except, &kNow, mask); });
 }
 
 WEIR_EXPORT int select(int count, fd_set* in, fd_set* out, fd_set* except, timeval* timeout) {
   static const auto real = next<int (*)(int, fd_set*, fd_set*, fd_set*, timeval*)>("select");
   if (!in_virtual_time()) return real(count, in, out, except, timeout);
-  fd_set* const given[] = {in, out, except};
-  fd_set asked[3];
-  for (int i = 0; i < 3; ++i) {
-    if (given[i] != nullptr) asked[i] = *given[i];
-  }
   const Time until = timeout == nullptr ? kNever : virtual_now() + timeout->tv_sec * kSecond + timeout->tv_usec * kMicrosecond;
-  return wait_for(until, [&] {
-    for (int i = 0; i < 3; ++i) {
-      if (given[i] != nullptr) *given[i] = asked[i];
-    }
+  return select_until(in, out, except, until, [&] {
     timeval now{0, 0};
     return real(count, in, out, except, &now);
   });
@@ -98,6 +114,7 @@ WEIR_EXPORT int select(int count, fd_set* in, fd_set* out, fd_set* except, timev
 
 WEIR_EXPORT int epoll_wait(int set, epoll_event* events, int most, int timeout) {
   static const auto real = next<int (*)(int, epoll_event*, int, int)>("epoll_wait");
+  if (in_virtual_time()) fire_timer_files();
   if (!in_virtual_time() || timeout == 0) return real(set, events, most, timeout);
   return wait_for(until_of(timeout), [&] { return real(set, events, most, 0); });
 }
@@ -162,15 +179,6 @@ WEIR_EXPORT int sched_yield() {
   give_turn(kAnything, kNever, true);
   return 0;
 }
-
-WEIR_EXPORT pid_t wait4(pid_t process, int* status, int options, rusage* usage) {
-  static const auto real = next<pid_t (*)(pid_t, int*, int, rusage*)>("wait4");
-  if (!in_virtual_time() || (options & WNOHANG) != 0) return real(process, status, options, usage);
-  return wait_for(kNever, [&] { return real(process, status, take_ended_child() ? options : options | WNOHANG, usage); });
-}
-WEIR_EXPORT pid_t waitpid(pid_t process, int* status, int options) { return wait4(process, status, options, nullptr); }
-WEIR_EXPORT pid_t wait3(int* status, int options, rusage* usage) { return wait4(-1, status, options, usage); }
-WEIR_EXPORT pid_t wait(int* status) { return wait4(-1, status, 0, nullptr); }
 
 // The one call that waits where a program makes system calls by their numbers.
 WEIR_EXPORT long syscall(long number, ...) {

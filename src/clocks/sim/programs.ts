@@ -58,7 +58,7 @@ exec "\${@:-/bin/sh}"
 export class SimPrograms {
   readonly plan: NativeProgramPlan;
   /** Folder of sockets and files, whose path is short enough for sockets. */
-  readonly #folder = mkdtempSync(join(tmpdir(), "weir-sim-"));
+  readonly #folder = mkdtempSync(join(tmpdir(), `weir-sim-${process.pid}-`));
   readonly #remove = () => rmSync(this.#folder, { recursive: true, force: true });
 
   /** @param folder Of the run's results. @throws WeirError where libraries were not built. */
