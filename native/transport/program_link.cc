@@ -213,11 +213,11 @@ bool RelayedTransport::receive(Time now, const uint8_t* frame, const PacketMeta&
 // A request behind a gap is asked for again, and one that asks for an acknowledgement is answered; a response makes room for more
 // requests: all of them at once.
 bool RelayedTransport::continues(const uint8_t* frame, const PacketMeta& meta) {
-  const uint8_t opcode = plain_opcode(meta.opcode);
-  if (service_ != Service::connection || is_response(opcode)) return false;
+  if (service_ != Service::connection) return false;
   const Bth bth = load_bth(frame + meta.bth_offset);
-  const bool follows = std::exchange(following_, psn_add(bth.psn, 1)) == bth.psn;
-  return follows && watch_ == nullptr && !bth.ack_request && !opcode_shape(opcode & kOpcodeOperation).last;
+  const bool responds = is_response(plain_opcode(meta.opcode));
+  const bool follows = std::exchange(following_[responds ? 1 : 0], psn_add(bth.psn, 1)) == bth.psn;
+  return follows && !responds && watch_ == nullptr && !bth.ack_request && !opcode_shape(meta.opcode & kOpcodeOperation).last;
 }
 
 // Hears a frame as far as the program takes it as an answer, too.

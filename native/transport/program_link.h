@@ -196,7 +196,7 @@ class RelayedTransport final : public VerbsTransport {
   ProgramLink& link_;
   Service service_;
   uint32_t unanswered_ = 0;
-  uint32_t following_ = 0;  // PSN behind the last request that has come
+  uint32_t following_[2] = {};  // PSNs behind the last request and the last response that have come
   Queue control_;
   Queue requests_;   // with READ responses, where nothing is held
   Queue responses_;  // apart from what congestion control holds, for which they do not wait
