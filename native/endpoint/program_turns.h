@@ -55,6 +55,7 @@ struct TurnPlace {
   std::atomic<uint32_t> nic;  // its host's
   std::atomic<uint32_t> causes;
   std::atomic<uint32_t> deed;
+  std::atomic<uint32_t> echoed;  // 1: it goes on for others' kWrites alone
   // Numbers of it and of its process in the program's namespace; 0: it has not begun.
   std::atomic<uint32_t> thread;
   std::atomic<uint32_t> process;

@@ -106,6 +106,13 @@ bool Turns::may_go_on(uint32_t number) {
          ((causes & TurnPlace::kOthers) != 0 && (seen.writes != now.writes || seen.others != now.others));
 }
 
+bool Turns::is_echo(const TurnPlace& place, Seen before) {
+  const Seen now = seeing(place);
+  before.writes = now.writes;
+  return place.state.load(std::memory_order_relaxed) == TurnPlace::waits && before == now &&
+         place.until.load(std::memory_order_relaxed) > memory_->now.load(std::memory_order_relaxed);
+}
+
 uint64_t& Turns::changes_of(const TurnPlace& place) {
   const uint32_t program = place.program.load(std::memory_order_relaxed);
   return changes_[(program * 257 + place.process.load(std::memory_order_relaxed)) % kCountedProcesses];
@@ -136,7 +143,8 @@ void Turns::run(Time now, const std::function<void(uint32_t, int)>& ended) {
 void Turns::give(uint32_t number, const std::function<void(uint32_t, int)>& ended) {
   TurnPlace& place = memory_->place[number];
   const uint32_t program = place.program.load(std::memory_order_relaxed) % kTurnPrograms;
-  seen_[number] = seeing(place);
+  const Seen before = std::exchange(seen_[number], seeing(place));
+  place.echoed.store(is_echo(place, before) ? 1 : 0, std::memory_order_relaxed);
   place.deed.store(TurnPlace::kAnything, std::memory_order_relaxed);
   place.state.store(TurnPlace::runs, std::memory_order_relaxed);
   place.turn.store(1, std::memory_order_release);

@@ -54,6 +54,7 @@ class Turns {
     uint64_t writes = 0;
     uint64_t own = 0;
     uint64_t others = 0;
+    bool operator==(const Seen&) const = default;
   };
   struct HostTurns {
     uint64_t news = 0;
@@ -62,6 +63,8 @@ class Turns {
   };
 
   bool may_go_on(uint32_t place);
+  // Whether nothing has happened since but writes to memory that processes share.
+  bool is_echo(const TurnPlace& place, Seen before);
   uint64_t& changes_of(const TurnPlace& place);
   HostTurns& host_of(const TurnPlace& place);
   Seen seeing(const TurnPlace& place);

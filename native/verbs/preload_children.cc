@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdlib>
+#include <cstdint>
 #include <cstring>
 #include <map>
 #include <string>
@@ -72,6 +72,11 @@ std::map<FILE*, pid_t>& shells() {
   static std::map<FILE*, pid_t> all;
   return all;
 }
+
+int descriptor_of(void* stream) { return static_cast<int>(reinterpret_cast<intptr_t>(stream)); }
+ssize_t read_stream(void* stream, char* bytes, size_t length) { return ::read(descriptor_of(stream), bytes, length); }
+ssize_t write_stream(void* stream, const char* bytes, size_t length) { return ::write(descriptor_of(stream), bytes, length); }
+int close_stream(void* stream) { return ::close(descriptor_of(stream)); }
 
 }  // namespace
 
@@ -162,11 +167,16 @@ WEIR_EXPORT FILE* popen(const char* command, const char* mode) {
     become_shell(command);
   }
   ::close(given);
-  FILE* const stream = process < 0 ? nullptr : ::fdopen(kept, reads ? "r" : "w");
+  // libc's own streams read without a call that this library sees.
+  constexpr cookie_io_functions_t kCalls{
+      .read = read_stream, .write = write_stream, .seek = nullptr, .close = close_stream};
+  FILE* const stream =
+      process < 0 ? nullptr : ::fopencookie(reinterpret_cast<void*>(static_cast<intptr_t>(kept)), reads ? "r" : "w", kCalls);
   if (stream == nullptr) {
     ::close(kept);
     return nullptr;
   }
+  stream->_fileno = kept;
   if (std::strchr(mode, 'e') != nullptr) ::fcntl(kept, F_SETFD, FD_CLOEXEC);
   shells()[stream] = process;
   return stream;

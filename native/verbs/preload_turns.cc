@@ -37,6 +37,14 @@ constexpr uint32_t kMostReadings = 50'000;
 constexpr uint32_t kReadingsOfStep = 32;
 constexpr Time kReadingStep = 10 * kMicrosecond;
 
+// Turns of one cause after which others of the host look for what it has written, and how long it looks at nothing.
+constexpr uint32_t kMostEchoes = 2;
+constexpr Time kShortestLook = 1 * kMicrosecond;
+constexpr Time kLongestLook = 1 * kMillisecond;
+std::atomic<bool> shares{false};
+thread_local uint32_t echoes __attribute__((tls_model("initial-exec"))) = 0;
+thread_local Time patience __attribute__((tls_model("initial-exec"))) = kShortestLook;
+
 constexpr uint32_t kNoPlace = UINT32_MAX;
 thread_local volatile uint32_t given __attribute__((tls_model("initial-exec"))) = 0;
 thread_local uint32_t alike_count __attribute__((tls_model("initial-exec"))) = 0;
@@ -76,6 +84,10 @@ uint32_t place_of_thread() {
     }
   }
   return kNoPlace;
+}
+
+void note_deed(TurnPlace::Deed what) {
+  if (deed.load(std::memory_order_relaxed) == TurnPlace::kNothing) deed.store(what, std::memory_order_relaxed);
 }
 
 void at_end(void*) { end_turns(); }
@@ -205,9 +217,24 @@ bool wait_until(uint32_t causes, Time until, const std::function<bool()>& done, 
   }
 }
 
+void share_memory() { shares.store(true, std::memory_order_relaxed); }
+
+void poll_in_vain() {
+  constexpr uint32_t kAny = TurnPlace::kNews | TurnPlace::kProcess | TurnPlace::kOthers;
+  if (!shares.load(std::memory_order_relaxed)) {
+    give_turn(kAny, kNever, true);
+    return;
+  }
+  echoes = own()->echoed.load(std::memory_order_relaxed) != 0 ? echoes + 1 : 0;
+  if (echoes < kMostEchoes) note_deed(TurnPlace::kWrites);
+  const Time until = virtual_now() + patience;
+  give_turn(kAny, until, true);
+  patience = virtual_now() < until ? kShortestLook : std::min(2 * patience, kLongestLook);
+}
+
 void tell_others() {
   told_count.fetch_add(1, std::memory_order_relaxed);
-  if (deed.load(std::memory_order_relaxed) == TurnPlace::kNothing) deed.store(TurnPlace::kWrites, std::memory_order_relaxed);
+  note_deed(TurnPlace::kWrites);
 }
 void note_write() { deed.store(TurnPlace::kAnything, std::memory_order_relaxed); }
 uint32_t told() { return told_count.load(std::memory_order_relaxed); }

@@ -22,6 +22,11 @@ bool give_turn(uint32_t causes, Time until, bool idle);
 uint32_t turns_given();
 // The time, where who asks for it again and again without another wait waits for it to pass. `from`: the place in the program.
 Time read_clock(const void* from);
+// Gives it away as one that polls in vain, until anything has happened. The process may have written to memory that it shares, where
+// it has some, which nobody sees: so others look after its first turns for one cause, and it looks itself from time to time.
+void poll_in_vain();
+// The process shares memory with others from now on.
+void share_memory();
 // The same until `done`, which is asked each time that something has changed, or until that time. Returns whether it is done.
 // Ends early, with `interrupted` set, when a signal of the program's timer was handled meanwhile.
 bool wait_until(uint32_t causes, Time until, const std::function<bool()>& done, bool* interrupted = nullptr);
