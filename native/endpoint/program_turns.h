@@ -59,7 +59,7 @@ struct TurnPlace {
   // Numbers of it and of its process in the program's namespace; 0: it has not begun.
   std::atomic<uint32_t> thread;
   std::atomic<uint32_t> process;
-  std::atomic<int64_t> until;    // virtual ns; kNever: no time ends it
+  std::atomic<int64_t> until;  // virtual ns; kNever: no time ends it
 };
 
 struct TurnMemory {

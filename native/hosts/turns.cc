@@ -179,7 +179,9 @@ bool Turns::await(TurnPlace& place, uint32_t program, const std::function<void(u
     }
     if (process != 0 && ::waitpid(process, &status, WNOHANG) != process) {
       const uint32_t thread = place.thread.load(std::memory_order_relaxed);
-      if (looks == 0 || thread == 0 || process == 0 || lives(process, thread)) continue;
+      // The first process is heard of by waitpid() alone.
+      const bool first = place.process.load(std::memory_order_relaxed) == 1;
+      if (looks == 0 || thread == 0 || process == 0 || first || lives(process, thread)) continue;
       // It was ended by a signal.
       place.state.store(TurnPlace::ends, std::memory_order_relaxed);
       break;

@@ -17,8 +17,8 @@ namespace weir {
 
 class Turns {
  public:
-  // Makes the memory at `path`, which is removed in the end. `nics`: so many hosts there are. `serve`: called when a thread has given its turn back, as it may
-  // have asked for something; returns whether it has got it. Throws NativeError.
+  // Makes the memory at `path`, which is removed in the end. `nics`: so many hosts there are. `serve`: called when a thread has
+  // given its turn back, as it may have asked for something; returns whether it has got it. Throws NativeError.
   Turns(std::string path, uint32_t nics, std::function<bool()> serve);
   ~Turns();
   Turns(const Turns&) = delete;

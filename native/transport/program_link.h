@@ -51,8 +51,8 @@ class ProgramLink {
   // Whether frames, or the slots that it wants, have been given to a program that may sleep, since the last call: it must be
   // woken.
   bool take_wake();
-  // Whether a program that polls has cause to look at what it was given since the last take_wake(): frames that more than continue
-  // a message, kMostContinued that do, or the slots that it wants.
+  // Whether a program that polls has cause to look at what it was given since the last take_wake(): frames that more than
+  // continue a message, kMostContinued that do, or the slots that it wants.
   bool has_cause() const { return has_news_ || continued_ >= kMostContinued || (given_slots_ && has_slots_wanted()); }
 
   // So many frames have come and gone by the program's own path.

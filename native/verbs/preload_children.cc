@@ -56,7 +56,7 @@ int spawn_in_turns(pid_t* out, char* const* environment, const Spawn& spawn) {
     free_place(place);
     return error;
   }
-  add_child(place);
+  add_child(place, process);
   if (out != nullptr) *out = process;
   return 0;
 }
@@ -103,8 +103,14 @@ WEIR_EXPORT void _exit(int status) {
 }
 WEIR_EXPORT void _Exit(int status) { _exit(status); }
 
+WEIR_EXPORT pid_t fork() {
+  static const auto real = next<pid_t (*)()>("fork");
+  const pid_t process = real();
+  if (process > 0 && in_virtual_time()) name_child(process);
+  return process;
+}
 // Its child would have the memory of its parent, which waits without giving its turn away.
-WEIR_EXPORT pid_t vfork() { return ::fork(); }
+WEIR_EXPORT pid_t vfork() { return fork(); }
 
 WEIR_EXPORT pid_t wait4(pid_t process, int* status, int options, rusage* usage) {
   static const auto real = next<pid_t (*)(pid_t, int*, int, rusage*)>("wait4");
@@ -126,7 +132,8 @@ WEIR_EXPORT int system(const char* command) {
   if (!in_virtual_time()) return real(command);
   if (command == nullptr) return ::access(kShell, X_OK) == 0 ? 1 : 0;
   // As POSIX has it: the caller waits for this child alone, and keyboards' signals are the child's.
-  struct sigaction ignored {}, interrupt {}, quit {};
+  struct sigaction ignored {
+  }, interrupt{}, quit{};
   ignored.sa_handler = SIG_IGN;
   sigset_t children, before;
   sigemptyset(&children);
@@ -134,7 +141,7 @@ WEIR_EXPORT int system(const char* command) {
   ::sigprocmask(SIG_BLOCK, &children, &before);
   ::sigaction(SIGINT, &ignored, &interrupt);
   ::sigaction(SIGQUIT, &ignored, &quit);
-  const pid_t process = ::fork();
+  const pid_t process = fork();
   if (process == 0) {
     ::sigaction(SIGINT, &interrupt, nullptr);
     ::sigaction(SIGQUIT, &quit, nullptr);
@@ -158,7 +165,7 @@ WEIR_EXPORT FILE* popen(const char* command, const char* mode) {
   int ends[2];
   if (::pipe(ends) < 0) return nullptr;
   const int kept = ends[reads ? 0 : 1], given = ends[reads ? 1 : 0];
-  const pid_t process = ::fork();
+  const pid_t process = fork();
   if (process == 0) {
     ::close(kept);
     for (const auto& [stream, shell] : shells()) ::close(::fileno(stream));
@@ -168,8 +175,7 @@ WEIR_EXPORT FILE* popen(const char* command, const char* mode) {
   }
   ::close(given);
   // libc's own streams read without a call that this library sees.
-  constexpr cookie_io_functions_t kCalls{
-      .read = read_stream, .write = write_stream, .seek = nullptr, .close = close_stream};
+  constexpr cookie_io_functions_t kCalls{.read = read_stream, .write = write_stream, .seek = nullptr, .close = close_stream};
   FILE* const stream =
       process < 0 ? nullptr : ::fopencookie(reinterpret_cast<void*>(static_cast<intptr_t>(kept)), reads ? "r" : "w", kCalls);
   if (stream == nullptr) {

@@ -179,7 +179,8 @@ extern "C" {
 WEIR_EXPORT int bind(int descriptor, const sockaddr* address, socklen_t length) {
   static const auto real = next<int (*)(int, const sockaddr*, socklen_t)>("bind");
   sockaddr_storage own;
-  return real(descriptor, take_address(descriptor, own, address, length) ? reinterpret_cast<const sockaddr*>(&own) : address, length);
+  return real(descriptor, take_address(descriptor, own, address, length) ? reinterpret_cast<const sockaddr*>(&own) : address,
+              length);
 }
 
 WEIR_EXPORT int connect(int descriptor, const sockaddr* address, socklen_t length) {

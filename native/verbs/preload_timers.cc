@@ -1,5 +1,5 @@
-// Timers of a program in virtual time. Those that signal are kept in order of time, and raise their signals when the program's first
-// thread has its turn. One with a descriptor is an eventfd, whose counter tells how often it was due, as a timerfd's does.
+// Timers of a program in virtual time. Those that signal are kept in order of time, and raise their signals when the program's
+// first thread has its turn. One with a descriptor is an eventfd, whose counter tells how often it was due, as a timerfd's does.
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

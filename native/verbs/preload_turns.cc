@@ -164,7 +164,8 @@ uint32_t nic_of_host() {
     memory->place[own_place].nic.store(nic_of_host(), std::memory_order_relaxed);
     return watch_spins();
   }
-  if (memory->place[first].thread.load(std::memory_order_relaxed) != 0) refuse("a process that was not started by fork()");
+  const uint32_t named = memory->place[first].thread.load(std::memory_order_relaxed);
+  if (named != 0 && named != static_cast<uint32_t>(::getpid())) refuse("a process that was not started by fork()");
   begin_turns(first);
   watch_spins();
 }
@@ -280,7 +281,16 @@ void note_port(uint16_t port) {
 
 void free_place(uint32_t place) { memory->place[place].state.store(TurnPlace::free, std::memory_order_release); }
 
-void add_child(uint32_t place) { children.push_back(place); }
+void add_child(uint32_t place, pid_t process) {
+  children.push_back(place);
+  name_child(process);
+}
+
+void name_child(pid_t process) {
+  TurnPlace& place = memory->place[children.back()];
+  place.thread.store(static_cast<uint32_t>(process), std::memory_order_relaxed);
+  place.process.store(static_cast<uint32_t>(process), std::memory_order_relaxed);
+}
 
 void refuse(const char* what) {
   std::fprintf(stderr, "weir: virtual time: %s: this program cannot run in virtual time; weir lab run runs it in real time\n",

@@ -22,8 +22,9 @@ bool give_turn(uint32_t causes, Time until, bool idle);
 uint32_t turns_given();
 // The time, where who asks for it again and again without another wait waits for it to pass. `from`: the place in the program.
 Time read_clock(const void* from);
-// Gives it away as one that polls in vain, until anything has happened. The process may have written to memory that it shares, where
-// it has some, which nobody sees: so others look after its first turns for one cause, and it looks itself from time to time.
+// Gives it away as one that polls in vain, until anything has happened. The process may have written to memory that it shares,
+// where it has some, which nobody sees: so others look after its first turns for one cause, and it looks itself from time to
+// time.
 void poll_in_vain();
 // The process shares memory with others from now on.
 void share_memory();
@@ -79,8 +80,10 @@ inline Time base_of(clockid_t clock) {
 inline Time time_of(const timespec& t) { return t.tv_sec * kSecond + t.tv_nsec; }
 inline timespec as_timespec(Time t) { return {static_cast<time_t>(t / kSecond), static_cast<long>(t % kSecond)}; }
 
-// A place for a child process that begins as another program, by the number in its environment.
-void add_child(uint32_t place);
+// The place is that of a child process, which begins as another program.
+void add_child(uint32_t place, pid_t process);
+// The number of the child that was made last: it may be ended before it has had a turn.
+void name_child(pid_t process);
 
 // Ends the process, after a word about what is not there in virtual time.
 [[noreturn]] void refuse(const char* what);

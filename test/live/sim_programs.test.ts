@@ -1,6 +1,5 @@
 /** Unmodified programs in virtual time: their clock, their NIC, their order, and what is left of them. */
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
@@ -9,37 +8,10 @@ import { lacking } from "../needs.js";
 import { itUnless } from "../obstacles.js";
 import { eventually } from "../patience.js";
 import { describeLive } from "./capability.js";
-import { type Finished, folder, start } from "./weir.js";
+import { begin, figures, leftFolders, pair, run } from "./sim_programs_run.js";
+import { folder, start } from "./weir.js";
 
 const kIncastOfPrograms = fileURLToPath(new URL("../../examples/sim-programs.yaml", import.meta.url));
-
-interface Done extends Finished {
-  duration_s: number;
-  programs: NonNullable<Result["programs"]>;
-  output(name: string): string;
-}
-
-/** Begins to run programs on two hosts, a and b, behind one switch. */
-async function begin(out: string, traffic: string, link: string) {
-  const file = `${out}.yaml`;
-  const topology = `{ link: ${link}, hosts: [a, b], switches: [sw], links: [a -- sw, b -- sw] }`;
-  writeFileSync(
-    file,
-    `name: ran\nduration: 3600s\nprobes: { interval: 1s }\ntopology: ${topology}\ntraffic:\n${traffic}\n`,
-  );
-  return start(["sim", "run", file, "--out", out, "--quiet"]);
-}
-
-/** Runs programs to their end. */
-async function run(traffic: string, link = "{ rate: 100Gbps, delay: 1us }"): Promise<Done> {
-  const out = join(folder(), "out");
-  const running = await begin(out, traffic, link);
-  const done = await running.finished;
-  expect([0, 3, 4], done.stderr).toContain(done.status);
-  await running.nothingLeft();
-  const { programs = {}, duration_s } = JSON.parse(readFileSync(join(out, "result.json"), "utf8")) as Result;
-  return { ...done, duration_s, programs, output: (name) => readFileSync(join(out, "programs", name), "utf8") };
-}
 
 /** Runs a file to its end. */
 async function finished(file: string): Promise<{ out: string; result: Result }> {
@@ -49,14 +21,7 @@ async function finished(file: string): Promise<{ out: string; result: Result }> 
   return { out, result: JSON.parse(readFileSync(join(out, "result.json"), "utf8")) as Result };
 }
 
-/** Folders of sockets of simulations, of which a run leaves none. */
-const leftFolders = () => readdirSync(tmpdir()).filter((name) => name.startsWith("weir-sim-"));
 const kNoPerftest = lacking("perftest");
-const pair = (program: string) => `  - { id: server, on: a, run: "${program}", listens: 18515 }
-  - { id: client, on: b, run: "${program} a", after: server }`;
-/** The last line of figures of perftest. */
-const figures = (output: string) =>
-  (output.split("\n").findLast((line) => /^ \d/.test(line)) ?? "").trim().split(/\s+/).map(Number);
 
 describeLive("programs in virtual time", () => {
   it("sleep for half an hour in a moment, see the same day in each run, and follow one another", async () => {
@@ -74,7 +39,6 @@ describeLive("programs in virtual time", () => {
   });
 
   it("fail as they do anywhere, and are told of", async () => {
-    const before = leftFolders();
     const { programs } = await run(
       `  - { id: bad, on: a, run: "exit 7" }
   - { id: killed, on: a, run: "kill -KILL $$" }
@@ -84,11 +48,9 @@ describeLive("programs in virtual time", () => {
     expect(programs.bad).toMatchObject({ status: 7, failure: "ended with exit status 7" });
     expect(programs.never?.failure).toMatch(/^did not start/);
     expect(programs.endless?.failure).toBe("still ran when the run ended");
-    expect(leftFolders()).toEqual(before);
   });
 
   it("end with the run by SIGINT, of which nothing is left", async () => {
-    const before = leftFolders();
     const out = join(folder(), "out");
     const traffic = '  - { id: ticks, on: a, run: "while sleep 0.001; do echo tick; done" }';
     const running = await begin(out, traffic, "{ rate: 100Gbps, delay: 1us }");
@@ -96,7 +58,7 @@ describeLive("programs in virtual time", () => {
     running.child.kill("SIGINT");
     expect((await running.finished).status).toBe(130);
     await running.nothingLeft();
-    expect(leftFolders()).toEqual(before);
+    expect(leftFolders(running.child.pid)).toEqual([]);
   });
 
   itUnless(kNoPerftest, "write at the rate of the link: payload's part of it, but for a round trip", async () => {

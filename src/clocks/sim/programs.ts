@@ -144,7 +144,9 @@ export class SimPrograms {
     const system = writeSystemFiles(folder, [nic.name], join(folder, "sys"), () => false);
     const { LD_PRELOAD: preload, ...rest } = programEnvironment(libraries, system);
     writeFileSync(join(folder, kOfHost), `SYSFS_PATH='${system}'\nWEIR_HOST='${host}'\n`);
-    const inherited = kInherited.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]]));
+    const inherited = kInherited.flatMap((name) =>
+      process.env[name] === undefined ? [] : [[name, process.env[name]]],
+    );
     const own = {
       ...rest,
       LD_PRELOAD: `${join(libraries, kTurns)}:${preload}`,
