@@ -1,4 +1,5 @@
-// Waits of a program in virtual time for signals. They are blocked until then, so that those that have come are known.
+// Signals that a program in virtual time sends to others, and waits for them. They are blocked until then, so that those that
+// have come are known.
 #include <errno.h>
 #include <signal.h>
 #include <time.h>
@@ -55,5 +56,14 @@ WEIR_EXPORT int sigwait(const sigset_t* set, int* signal) {
   *signal = got;
   return 0;
 }
+
+// Whoever it ends is found to have ended in its turn.
+WEIR_EXPORT int kill(pid_t process, int signal) {
+  static const auto real = next<int (*)(pid_t, int)>("kill");
+  const int result = real(process, signal);
+  if (result == 0 && signal != 0 && in_virtual_time()) hurry(process);
+  return result;
+}
+WEIR_EXPORT int killpg(pid_t group, int signal) { return kill(-group, signal); }
 
 }  // extern "C"

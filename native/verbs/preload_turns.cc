@@ -260,6 +260,18 @@ void end_process() {
   if (is_child) leave(TurnPlace::ends);
 }
 
+void hurry(pid_t process) {
+  for (uint32_t i = 0; i < std::min(memory->places.load(std::memory_order_relaxed), kTurnPlaces); ++i) {
+    TurnPlace& one = memory->place[i];
+    const bool meant = process <= 0 || one.process.load(std::memory_order_relaxed) == static_cast<uint32_t>(process);
+    if (meant && i != own_place && one.program.load(std::memory_order_relaxed) == program &&
+        one.state.load(std::memory_order_relaxed) == TurnPlace::waits) {
+      one.until.store(0, std::memory_order_relaxed);
+    }
+  }
+  note_write();
+}
+
 bool take_ended_child() {
   const auto ended = std::find_if(children.begin(), children.end(), has_ended);
   if (ended == children.end()) return false;

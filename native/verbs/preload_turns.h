@@ -51,6 +51,9 @@ void free_place(uint32_t place);
 // Whether a child of this process has come to its end, which is told once: then the kernel knows it, or will in a moment.
 bool take_ended_child();
 
+// Threads of a process of the program have their turns at once; 0 and less: those of all.
+void hurry(pid_t process);
+
 // From now on this thread is found when it waits for memory to change.
 void watch_spins();
 // Nobody of the process is, while it becomes another program.
