@@ -366,8 +366,7 @@ bool ProgramTransports::help() {
   if (lent_ != nullptr) lent_->poll(now);
   bool moved = turn(now);
   if (lent_ != nullptr) moved |= lent_->turn();
-  // Who polls in vain looks for them, too.
-  if (!moved) shared.returned_wanted.store(returned_ + slots_wanted(), std::memory_order_relaxed);
+  if (!moved) shared.returned_wanted.store(returned_ + slots_wanted(), std::memory_order_relaxed);  // it looks for them, too
   mutex_.unlock();
   if (moved) {
     polled_.store(monotonic_now(), std::memory_order_relaxed);
