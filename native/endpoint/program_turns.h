@@ -13,15 +13,15 @@
 
 namespace weir {
 
-// Variables of a program's environment: path of the memory, the place of its first thread, the number of the program, its host's
-// address and those of all hosts as "name=address ...".
+// Variables of a program's environment: path of the memory, the place of its first thread, the number of the program, the name of
+// its host, and the addresses of all hosts by the numbers of their NICs, as "name=address ...".
 inline constexpr const char* kTurnsVariable = "WEIR_VIRTUAL_TIME";
 inline constexpr const char* kPlaceVariable = "WEIR_VIRTUAL_PLACE";
 inline constexpr const char* kProgramVariable = "WEIR_VIRTUAL_PROGRAM";
-inline constexpr const char* kAddressVariable = "WEIR_VIRTUAL_ADDRESS";
+inline constexpr const char* kHostVariable = "WEIR_HOST";
 inline constexpr const char* kNamesVariable = "WEIR_VIRTUAL_NAMES";
 
-inline constexpr uint32_t kTurnsLayout = 1;  // changes with all that is here
+inline constexpr uint32_t kTurnsLayout = 2;  // changes with all that is here
 inline constexpr uint32_t kTurnPlaces = 1024;
 inline constexpr uint32_t kTurnPrograms = 256;
 inline constexpr uint32_t kTurnPorts = 16;
@@ -33,21 +33,33 @@ inline constexpr Time kVirtualEpoch = Time{1'577'836'800} * kSecond;
 inline constexpr uint64_t kVirtualTicks = 2'000'000'000;
 
 struct TurnPlace {
-  enum State : uint32_t { free, begins, runs, waits, gone };
+  // `ends`: the last of its process, which is about to end.
+  enum State : uint32_t { free, begins, runs, waits, gone, ends };
   // What ends a wait, besides its time.
   enum Cause : uint32_t {
-    kNews = 1,     // the host's NIC has done something
-    kProgram = 2,  // another thread of the program has run
+    kNews = 1,     // the host's NIC has something for a program
+    kProcess = 2,  // another thread of the process has run
     kOthers = 4,   // a thread of any program has
+    kBell = 8,     // the host's NIC has something for a program that sleeps
+  };
+  // What a thread has done since it had the turn, for those who wait for others.
+  enum Deed : uint32_t {
+    kAnything = 0,
+    kNothing = 1,
+    kWrites = 2,  // it has written to memory that it shares with others of its host
   };
 
   std::atomic<uint32_t> state;
   std::atomic<uint32_t> turn;  // 1: it has the turn
   std::atomic<uint32_t> program;
+  std::atomic<uint32_t> nic;  // its host's
   std::atomic<uint32_t> causes;
-  std::atomic<uint32_t> idle;    // 1: since it has the turn it found that it has nothing to do
-  std::atomic<uint32_t> thread;  // its number in the program's namespace
-  std::atomic<int64_t> until;    // virtual ns; kNever: no time ends it
+  std::atomic<uint32_t> deed;
+  std::atomic<uint32_t> echoed;  // 1: it goes on for others' kWrites alone
+  // Numbers of it and of its process in the program's namespace; 0: it has not begun.
+  std::atomic<uint32_t> thread;
+  std::atomic<uint32_t> process;
+  std::atomic<int64_t> until;  // virtual ns; kNever: no time ends it
 };
 
 struct TurnMemory {
@@ -61,14 +73,16 @@ struct TurnMemory {
 
 // Takes a place for a thread of a program that is about to begin: one that a thread has left, or else the next; kTurnPlaces:
 // there is none. Who has the turn may do so, or who gives it while nobody has it.
-inline uint32_t take_turn_place(TurnMemory& memory, uint32_t program) {
+inline uint32_t take_turn_place(TurnMemory& memory, uint32_t program, uint32_t nic) {
   const uint32_t taken = std::min(memory.places.load(std::memory_order_relaxed), kTurnPlaces);
   uint32_t number = 0;
   while (number < taken && memory.place[number].state.load(std::memory_order_acquire) != TurnPlace::free) ++number;
   if (number == kTurnPlaces) return number;
   TurnPlace& place = memory.place[number];
   place.program.store(program, std::memory_order_relaxed);
+  place.nic.store(nic, std::memory_order_relaxed);
   place.thread.store(0, std::memory_order_relaxed);
+  place.process.store(0, std::memory_order_relaxed);
   place.state.store(TurnPlace::begins, std::memory_order_release);
   if (number == taken) memory.places.store(taken + 1, std::memory_order_relaxed);
   return number;

@@ -169,14 +169,16 @@ void NicPrograms::take(SoftNic& nic) {
   }
 }
 
-bool NicPrograms::publish() {
-  bool any = false;
+NicPrograms::News NicPrograms::publish() {
+  News news;
   for (const auto& [number, program] : programs_) {
     program->link->publish();
-    any |= program->link->has_given();
-    if (program->link->take_wake()) program->wake();
+    news.any |= program->link->has_cause();
+    if (!program->link->take_wake()) continue;
+    news.rings = true;
+    program->wake();
   }
-  return any;
+  return news;
 }
 
 void NicPrograms::change_link(bool up) {

@@ -71,8 +71,12 @@ class NicPrograms {
 
   // Takes in a turn what programs have submitted; gives back and wakes.
   void take(SoftNic& nic);
-  // Returns whether any program has been given frames or slots since the last time.
-  bool publish();
+  // Whether any program that polls has cause to look since the last time (ProgramLink::has_cause()), and whether one sleeps.
+  struct News {
+    bool any = false;
+    bool rings = false;
+  };
+  News publish();
   // The link is there, or not: programs hear of changes.
   void tell_link(bool up) {
     if (up != link_up_) change_link(up);

@@ -366,6 +366,7 @@ bool ProgramTransports::help() {
   if (lent_ != nullptr) lent_->poll(now);
   bool moved = turn(now);
   if (lent_ != nullptr) moved |= lent_->turn();
+  if (!moved) shared.returned_wanted.store(returned_ + slots_wanted(), std::memory_order_relaxed);  // it looks for them, too
   mutex_.unlock();
   if (moved) {
     polled_.store(monotonic_now(), std::memory_order_relaxed);

@@ -32,7 +32,7 @@ ProgramHosts::ProgramHosts(const SimulationConfig& config, ProgramPlan plan)
     : nics_(config.nics.begin(), config.nics.end()),
       plan_(std::move(plan)),
       states_(plan_.programs.size()),
-      turns_(plan_.folder + "/turns", [this] { return serve(); }),
+      turns_(plan_.folder + "/turns", static_cast<uint32_t>(nics_.size()), [this] { return serve(); }),
       brokers_(nics_.size()) {
   require(plan_.programs.size() <= kTurnPrograms, "programs", "there are 256 at most");
   require(plan_.names.size() == nics_.size() && plan_.path_mtus.size() == nics_.size(), "programs.names",
@@ -92,13 +92,13 @@ std::optional<NicBroker::Way> ProgramHosts::find_way(uint32_t nic, const Program
   const auto peer = std::ranges::find_if(nics_, [&](const SimulatedNic& one) { return std::memcmp(one.ip, address, 4) == 0; });
   const SimulatedNic& own = nics_[nic];
   // No switch sends a frame back to where it came from.
-  if (peer == nics_.end() || &*peer == &own) return std::nullopt;
+  if (peer == nics_.end()) return std::nullopt;
   if (request.traffic_class > 0xff || request.service_level >= static_cast<uint32_t>(kPriorities)) return std::nullopt;
   const auto& priorities = own.parameters.priority_map.dscp;
   const uint32_t meant = request.service_level != 0 ? request.service_level : plan_.priority;
   const auto of_priority = static_cast<uint8_t>(std::ranges::find(priorities, meant) - priorities.begin());
   NicBroker::Way way;
-  way.path.destination_mac = own.gateway_mac != 0 ? own.gateway_mac : peer->parameters.mac;
+  way.path.destination_mac = own.gateway_mac != 0 && &*peer != &own ? own.gateway_mac : peer->parameters.mac;
   way.path.source_mac = own.parameters.mac;
   std::memcpy(way.path.source_ip, own.ip, sizeof own.ip);
   std::memcpy(way.path.destination_ip, peer->ip, sizeof peer->ip);
@@ -192,11 +192,11 @@ void ProgramHosts::wake(uint32_t, Time now) {
 bool ProgramHosts::publish() {
   bool any = false;
   for (uint32_t nic = 0; nic < brokers_.size(); ++nic) {
-    if (brokers_[nic] == nullptr || !brokers_[nic]->applications().programs().publish()) continue;
+    if (brokers_[nic] == nullptr) continue;
+    const NicPrograms::News news = brokers_[nic]->applications().programs().publish();
+    if (!news.any) continue;
     any = true;
-    for (uint32_t i = 0; i < plan_.programs.size(); ++i) {
-      if (plan_.programs[i].nic == nic) turns_.tell(i);
-    }
+    turns_.tell(nic, news.rings);
   }
   return any;
 }
@@ -234,9 +234,8 @@ void ProgramHosts::start(uint32_t number, Time now) {
   for (uint32_t i = 0; i < nics_.size(); ++i) names += (i > 0 ? " " : "") + plan_.names[i] + "=" + text_of(nics_[i].ip);
   const auto set = [&](const char* name, const std::string& value) { how.environment.push_back(name + ("=" + value)); };
   set(kTurnsVariable, turns_.path());
-  set(kPlaceVariable, std::to_string(turns_.take_place(number)));
+  set(kPlaceVariable, std::to_string(turns_.take_place(number, one.nic)));
   set(kProgramVariable, std::to_string(number));
-  set(kAddressVariable, text_of(nics_[one.nic].ip));
   set(kNamesVariable, names);
   states_[number].started = now;
   turns_.set_process(number, start_program(how));

@@ -6,19 +6,15 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cctype>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <system_error>
 #include <thread>
 
 #include "base/native_error.h"
@@ -70,27 +66,6 @@ int make_program_network(const std::vector<std::string>& addresses) {
   throw NativeError::from_errno("unshare", "programs in virtual time have no network of their own", kRights);
 }
 
-bool program_thread_lives(pid_t first, uint32_t thread) {
-  namespace files = std::filesystem;
-  std::error_code none;
-  const auto of_process = [&](const files::path& process) { return files::read_symlink(process / "ns/pid", none); };
-  const files::path wanted = of_process("/proc/" + std::to_string(first));
-  for (const files::directory_entry& process : files::directory_iterator("/proc", none)) {
-    if (std::isdigit(process.path().filename().c_str()[0]) == 0 || of_process(process.path()) != wanted) continue;
-    for (const files::directory_entry& task : files::directory_iterator(process.path() / "task", none)) {
-      std::ifstream status(task.path() / "status");
-      bool ended = false;
-      for (std::string line; std::getline(status, line);) {
-        if (line.starts_with("State:")) ended = line.find_first_of("ZX") != std::string::npos;
-        if (!line.starts_with("NSpid:")) continue;
-        // The last is that of its own namespace.
-        if (std::strtoul(line.c_str() + line.find_last_of('\t'), nullptr, 10) == thread) return !ended;
-      }
-    }
-  }
-  return false;
-}
-
 pid_t start_program(const ProgramStart& start) {
   // Between the two only what is safe in the child of a process with threads.
   std::vector<char*> environment;
@@ -110,6 +85,9 @@ pid_t start_program(const ProgramStart& start) {
   const bool ready = ::dup2(in, 0) == 0 && ::dup2(out, 1) == 1 && ::dup2(errors, 2) == 2 &&
                      ::syscall(SYS_setns, start.network, CLONE_NEWNET) == 0 && ::personality(ADDR_NO_RANDOMIZE) >= 0;
   ::syscall(SYS_close_range, 3, ~0u, 0);
+  // Its processes find themselves under /proc, where mounts are allowed.
+  if (::unshare(CLONE_NEWNS) == 0 && ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0)
+    (void)!::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr);
   if (ready) ::execve("/bin/sh", const_cast<char**>(arguments), environment.data());
   ::_exit(kNotStarted);
 }

@@ -25,7 +25,4 @@ struct ProgramStart {
 // the calling thread. Throws NativeError.
 pid_t start_program(const ProgramStart& start);
 
-// Whether a thread lives, by its number in the namespace whose process 1 is `first`.
-bool program_thread_lives(pid_t first, uint32_t thread);
-
 }  // namespace weir

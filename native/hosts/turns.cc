@@ -10,35 +10,54 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
 #include <climits>
+#include <cstdio>
+#include <cstring>
 #include <utility>
 
 #include "base/native_error.h"
-#include "hosts/program_process.h"
 
 namespace weir {
 namespace {
 
 // Real time after which it is looked whether who has the turn lives.
 constexpr long kLook = 2'000'000;
-// Looks after which it is searched for, the first time.
-constexpr int kFirstSearch = 32;
 // Looks after which a thread that still has the turn is taken for one that never waits: half a minute.
 constexpr int kMostLooks = 15'000;
+// The same for a process that is about to end: two seconds.
+constexpr long kEndLook = 50'000;
+constexpr int kMostEndLooks = 40'000;
+
+// Whether a process or thread of a program, by its number there, has not come to its end: one that nobody has waited for has.
+// `first`: the program's first process, under whose root its namespace's /proc is. One that has none of its own is not asked.
+bool lives(pid_t first, uint32_t number) {
+  char path[64], text[512];
+  std::snprintf(path, sizeof path, "/proc/%d/root/proc/self", static_cast<int>(first));
+  if (::readlink(path, text, sizeof text) > 0) return true;
+  std::snprintf(path, sizeof path, "/proc/%d/root/proc/%u/stat", static_cast<int>(first), number);
+  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const ssize_t length = ::read(file, text, sizeof text - 1);
+  ::close(file);
+  if (length <= 0) return false;
+  text[length] = 0;
+  // The name, in parentheses, may have some itself.
+  const char* const name_end = std::strrchr(text, ')');
+  return name_end != nullptr && name_end[1] == ' ' && name_end[2] != 'Z' && name_end[2] != 'X';
+}
 
 void wake(std::atomic<uint32_t>& word) { ::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0); }
 
 }  // namespace
 
-Turns::Turns(std::string path, std::function<bool()> serve)
+Turns::Turns(std::string path, uint32_t nics, std::function<bool()> serve)
     : path_(std::move(path)),
       serve_(std::move(serve)),
       seen_(kTurnPlaces),
       processes_(kTurnPrograms),
       overran_(kTurnPrograms),
-      news_(kTurnPrograms),
-      changes_(kTurnPrograms) {
+      hosts_(nics),
+      changes_(kCountedProcesses) {
   const auto failed = [&](const char* call) {
     return NativeError::from_errno(call, "no memory can be shared with programs at " + path_, "make room in that folder");
   };
@@ -58,8 +77,8 @@ Turns::~Turns() {
   ::unlink(path_.c_str());
 }
 
-uint32_t Turns::take_place(uint32_t program) {
-  const uint32_t place = take_turn_place(*memory_, program);
+uint32_t Turns::take_place(uint32_t program, uint32_t nic) {
+  const uint32_t place = take_turn_place(*memory_, program, nic);
   if (place == kTurnPlaces) {
     throw NativeError("NO_RESOURCES", 0, "", "programs have more than " + std::to_string(kTurnPlaces) + " threads",
                       "let fewer programs run");
@@ -72,23 +91,40 @@ bool Turns::listens(uint32_t program, uint16_t port) const {
                              [&](const auto& one) { return one.load(std::memory_order_relaxed) == port; });
 }
 
-bool Turns::may_go_on(uint32_t number) const {
+bool Turns::may_go_on(uint32_t number) {
   const TurnPlace& place = memory_->place[number];
   const uint32_t state = place.state.load(std::memory_order_acquire);
   if (state == TurnPlace::begins) return true;
   if (state != TurnPlace::waits) return false;
   if (place.until.load(std::memory_order_relaxed) <= memory_->now.load(std::memory_order_relaxed)) return true;
   const uint32_t causes = place.causes.load(std::memory_order_relaxed);
-  const uint32_t program = place.program.load(std::memory_order_relaxed) % kTurnPrograms;
+  const Seen now = seeing(place);
   const Seen& seen = seen_[number];
-  return ((causes & TurnPlace::kNews) != 0 && seen.news != news_[program]) ||
-         ((causes & TurnPlace::kProgram) != 0 && seen.own != changes_[program]) ||
-         ((causes & TurnPlace::kOthers) != 0 && seen.others != all_changes_);
+  return ((causes & TurnPlace::kNews) != 0 && seen.news != now.news) ||
+         ((causes & TurnPlace::kBell) != 0 && seen.bells != now.bells) ||
+         ((causes & TurnPlace::kProcess) != 0 && seen.own != now.own) ||
+         ((causes & TurnPlace::kOthers) != 0 && (seen.writes != now.writes || seen.others != now.others));
 }
 
-void Turns::see(uint32_t number) {
-  const uint32_t program = memory_->place[number].program.load(std::memory_order_relaxed) % kTurnPrograms;
-  seen_[number] = {news_[program], changes_[program], all_changes_};
+bool Turns::is_echo(const TurnPlace& place, Seen before) {
+  const Seen now = seeing(place);
+  before.writes = now.writes;
+  return place.state.load(std::memory_order_relaxed) == TurnPlace::waits && before == now &&
+         place.until.load(std::memory_order_relaxed) > memory_->now.load(std::memory_order_relaxed);
+}
+
+uint64_t& Turns::changes_of(const TurnPlace& place) {
+  const uint32_t program = place.program.load(std::memory_order_relaxed);
+  return changes_[(program * 257 + place.process.load(std::memory_order_relaxed)) % kCountedProcesses];
+}
+
+Turns::HostTurns& Turns::host_of(const TurnPlace& place) {
+  return hosts_[place.nic.load(std::memory_order_relaxed) % hosts_.size()];
+}
+
+Turns::Seen Turns::seeing(const TurnPlace& place) {
+  const HostTurns& host = host_of(place);
+  return {host.news, host.bells, host.writes, changes_of(place), all_changes_};
 }
 
 void Turns::run(Time now, const std::function<void(uint32_t, int)>& ended) {
@@ -107,20 +143,23 @@ void Turns::run(Time now, const std::function<void(uint32_t, int)>& ended) {
 void Turns::give(uint32_t number, const std::function<void(uint32_t, int)>& ended) {
   TurnPlace& place = memory_->place[number];
   const uint32_t program = place.program.load(std::memory_order_relaxed) % kTurnPrograms;
-  see(number);
-  place.idle.store(0, std::memory_order_relaxed);
+  const Seen before = std::exchange(seen_[number], seeing(place));
+  place.echoed.store(is_echo(place, before) ? 1 : 0, std::memory_order_relaxed);
+  place.deed.store(TurnPlace::kAnything, std::memory_order_relaxed);
   place.state.store(TurnPlace::runs, std::memory_order_relaxed);
   place.turn.store(1, std::memory_order_release);
   wake(place.turn);
   const bool lives = await(place, program, ended);
-  const bool changed = !lives || place.idle.load(std::memory_order_relaxed) == 0;
+  const uint32_t deed = lives ? place.deed.load(std::memory_order_relaxed) : TurnPlace::kAnything;
+  const bool changed = deed == TurnPlace::kAnything;
   // Requests come by sockets, for whose answers programs wait as for others.
   const uint32_t causes = place.causes.load(std::memory_order_relaxed);
   const bool asks = lives && (causes & TurnPlace::kOthers) != 0 && (changed || place.until.load() == kNever);
-  if (changed) {
-    ++changes_[program];
-    ++all_changes_;
-    see(number);
+  if (changed) ++all_changes_;
+  if (deed == TurnPlace::kWrites) ++host_of(place).writes;
+  if (deed != TurnPlace::kNothing) {
+    ++changes_of(place);
+    seen_[number] = seeing(place);
   }
   // Who asked goes on by the answer.
   if ((asks || !lives) && serve_()) ++all_changes_;
@@ -138,13 +177,15 @@ bool Turns::await(TurnPlace& place, uint32_t program, const std::function<void(u
       overran_[program] = true;
       ::kill(process, SIGKILL);
     }
-    // One that was killed in a child process of the program cannot say so.
-    if (process != 0 && looks >= kFirstSearch && std::has_single_bit(static_cast<unsigned>(looks)) && place.thread.load() != 0 &&
-        !program_thread_lives(process, place.thread.load())) {
-      place.state.store(TurnPlace::gone);
-      return false;
+    if (process != 0 && ::waitpid(process, &status, WNOHANG) != process) {
+      const uint32_t thread = place.thread.load(std::memory_order_relaxed);
+      // The first process is heard of by waitpid() alone.
+      const bool first = place.process.load(std::memory_order_relaxed) == 1;
+      if (looks == 0 || thread == 0 || process == 0 || first || lives(process, thread)) continue;
+      // It was ended by a signal.
+      place.state.store(TurnPlace::ends, std::memory_order_relaxed);
+      break;
     }
-    if (process != 0 && ::waitpid(process, &status, WNOHANG) != process) continue;
     // All of its threads have ended.
     processes_[program] = 0;
     for (uint32_t i = 0; i < std::min(memory_->places.load(std::memory_order_relaxed), kTurnPlaces); ++i) {
@@ -153,7 +194,25 @@ bool Turns::await(TurnPlace& place, uint32_t program, const std::function<void(u
     if (process != 0) ended(program, status);
     return false;
   }
+  if (place.state.load(std::memory_order_acquire) == TurnPlace::ends) await_end(place, processes_[program]);
   return true;
+}
+
+// A process that has said that it ends does so a moment later. Until then its parent could neither wait for it nor hear of it by
+// a signal.
+void Turns::await_end(TurnPlace& place, pid_t first) {
+  const uint32_t process = place.process.load(std::memory_order_relaxed);
+  for (int looks = 0; process != 0 && looks < kMostEndLooks && lives(first, process); ++looks) {
+    const timespec moment{0, kEndLook};
+    ::nanosleep(&moment, nullptr);
+  }
+  for (uint32_t i = 0; i < std::min(memory_->places.load(std::memory_order_relaxed), kTurnPlaces); ++i) {
+    TurnPlace& other = memory_->place[i];
+    const bool is_same = process != 0 && other.process.load(std::memory_order_relaxed) == process &&
+                         other.program.load(std::memory_order_relaxed) == place.program.load(std::memory_order_relaxed);
+    if (is_same && &other != &place) other.state.store(TurnPlace::free, std::memory_order_relaxed);
+  }
+  place.state.store(TurnPlace::gone, std::memory_order_release);
 }
 
 Time Turns::next_deadline() const {

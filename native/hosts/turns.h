@@ -17,24 +17,27 @@ namespace weir {
 
 class Turns {
  public:
-  // Makes the memory at `path`, which is removed in the end. `serve`: called when a thread has given its turn back, as it may
-  // have asked for something; returns whether it has got it. Throws NativeError.
-  Turns(std::string path, std::function<bool()> serve);
+  // Makes the memory at `path`, which is removed in the end. `nics`: so many hosts there are. `serve`: called when a thread has
+  // given its turn back, as it may have asked for something; returns whether it has got it. Throws NativeError.
+  Turns(std::string path, uint32_t nics, std::function<bool()> serve);
   ~Turns();
   Turns(const Turns&) = delete;
   Turns& operator=(const Turns&) = delete;
 
   const std::string& path() const { return path_; }
   // A place for the first thread of a program.
-  uint32_t take_place(uint32_t program);
+  uint32_t take_place(uint32_t program, uint32_t nic);
   // The process in which a program's threads are; 0: it has ended, and they are gone.
   void set_process(uint32_t program, pid_t process) { processes_[program] = process; }
   pid_t process(uint32_t program) const { return processes_[program]; }
   // Whether it was ended because a thread of it never waited.
   bool overran(uint32_t program) const { return overran_[program]; }
   bool listens(uint32_t program, uint16_t port) const;
-  // The NIC of the program's host has done something.
-  void tell(uint32_t program) { ++news_[program]; }
+  // A NIC has something for programs of its host; `rings`: for those that sleep, too.
+  void tell(uint32_t nic, bool rings) {
+    ++hosts_[nic].news;
+    if (rings) ++hosts_[nic].bells;
+  }
   // What any thread waits for may have come from outside.
   void tell_all() { ++all_changes_; }
 
@@ -44,17 +47,32 @@ class Turns {
   Time next_deadline() const;
 
  private:
+  // Changes by processes are counted in so many, of which two may have one.
+  static constexpr uint32_t kCountedProcesses = 4096;
   // What a place had seen when it was last looked at.
   struct Seen {
     uint64_t news = 0;
+    uint64_t bells = 0;
+    uint64_t writes = 0;
     uint64_t own = 0;
     uint64_t others = 0;
+    bool operator==(const Seen&) const = default;
+  };
+  struct HostTurns {
+    uint64_t news = 0;
+    uint64_t bells = 0;
+    uint64_t writes = 0;  // to memory that its processes share
   };
 
-  bool may_go_on(uint32_t place) const;
+  bool may_go_on(uint32_t place);
+  // Whether nothing has happened since but writes to memory that processes share.
+  bool is_echo(const TurnPlace& place, Seen before);
+  uint64_t& changes_of(const TurnPlace& place);
+  HostTurns& host_of(const TurnPlace& place);
+  Seen seeing(const TurnPlace& place);
   void give(uint32_t place, const std::function<void(uint32_t, int)>& ended);
   bool await(TurnPlace& place, uint32_t program, const std::function<void(uint32_t, int)>& ended);
-  void see(uint32_t place);
+  void await_end(TurnPlace& place, pid_t first);
 
   std::string path_;
   std::function<bool()> serve_;
@@ -62,8 +80,8 @@ class Turns {
   std::vector<Seen> seen_;
   std::vector<pid_t> processes_;
   std::vector<bool> overran_;
-  std::vector<uint64_t> news_;
-  std::vector<uint64_t> changes_;  // by program
+  std::vector<HostTurns> hosts_;   // by NIC
+  std::vector<uint64_t> changes_;  // by process
   uint64_t all_changes_ = 0;
 };
 

@@ -58,7 +58,11 @@ class Partition::NicNode final : public Node {
   NicNode(Partition& partition, const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs,
           DevicePlace place, uint32_t port, uint32_t number)
       : Node(partition, place.device, port, kWake - place.nic),
+        partition_(partition),
         pool_(partition.pool_),
+        mac_(parameters.mac),
+        place_(place.device),
+        nic_(place.nic),
         device(parameters, queue_pairs, partition.pool_, *this, &completions_),
         number(number),
         hosted(parameters.verbs_queue_pairs > 0 && partition.hosts_ != nullptr) {}
@@ -67,6 +71,8 @@ class Partition::NicNode final : public Node {
     if (pool_.has_payload()) [[unlikely]]
       complete(id);
     device.left(id);
+    if (hosted && pool_[id].meta.destination_mac == mac_) [[unlikely]]
+      return partition_.schedule_.push(at, nic_, id, place_);
     transmit(0, id, at);
   }
 
@@ -78,7 +84,12 @@ class Partition::NicNode final : public Node {
     if (!is_flow_control(packet.meta.kind)) classify(pool_.data(id), packet.length, packet.meta);
   }
 
+  Partition& partition_;
   PacketPool& pool_;
+  // Programs of one host reach each other within the NIC, at the pace of its link.
+  const uint64_t mac_;
+  const uint32_t place_;
+  const uint32_t nic_;
   NoCompletions completions_;
 
  public:

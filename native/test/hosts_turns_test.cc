@@ -24,7 +24,7 @@ struct TurnsBed {
   struct Wait {
     uint32_t causes = 0;
     Time until = kNever;
-    bool idle = false;
+    TurnPlace::Deed deed = TurnPlace::kAnything;
   };
   struct Turn {
     uint32_t place;
@@ -44,15 +44,15 @@ struct TurnsBed {
     ::munmap(memory, sizeof *memory);
   }
   // A thread that waits so at the end of each of its turns, and ends in the one after the last of them.
-  void add(uint32_t program, std::vector<Wait> waits) {
+  void add(uint32_t program, std::vector<Wait> waits, uint32_t nic = 0) {
     turns.set_process(program, ::getpid());  // one that lives
-    const uint32_t place = turns.take_place(program);
+    const uint32_t place = turns.take_place(program, nic);
     threads.emplace_back([this, place, waits = std::move(waits)] {
       for (const Wait& wait : waits) {
         await(place);
         memory->place[place].causes = wait.causes;
         memory->place[place].until = wait.until;
-        memory->place[place].idle = wait.idle ? 1 : 0;
+        memory->place[place].deed = wait.deed;
         give(place, TurnPlace::waits);
       }
       await(place);
@@ -76,7 +76,7 @@ struct TurnsBed {
     return taken;
   }
 
-  Turns turns{"/tmp/weir-turns-" + std::to_string(::getpid()), [] { return false; }};
+  Turns turns{"/tmp/weir-turns-" + std::to_string(::getpid()), 2, [] { return false; }};
   TurnMemory* memory = nullptr;
   std::vector<Turn> taken;
   std::vector<std::thread> threads;
@@ -99,12 +99,12 @@ TEST_CASE("turns: threads begin in the order of their places, and go on when the
 TEST_CASE("turns: what a thread does has others look, but not what it finds undone") {
   TurnsBed bed;
   constexpr uint32_t kOthers = TurnPlace::kOthers;
-  bed.add(0, {{.causes = kOthers}, {.causes = kOthers, .idle = true}, {.until = 20, .idle = true}});
-  bed.add(1, {{.causes = kOthers}, {.until = 20, .idle = true}});
+  bed.add(0, {{.causes = kOthers}, {.causes = kOthers, .deed = TurnPlace::kNothing}, {.until = 20, .deed = TurnPlace::kNothing}});
+  bed.add(1, {{.causes = kOthers}, {.until = 20, .deed = TurnPlace::kNothing}});
   // The first looks again after the second has run, and the second after the first: both find nothing, which is no news.
   CHECK(bed.run(0) == Taken{{0, 0}, {1, 0}, {0, 0}});
   CHECK(bed.run(10).empty());
-  bed.turns.tell(1);
+  bed.turns.tell(0, true);
   CHECK(bed.run(10).empty());
   // A third that has run is some.
   bed.add(2, {});
@@ -112,15 +112,31 @@ TEST_CASE("turns: what a thread does has others look, but not what it finds undo
   CHECK(bed.run(20) == Taken{{0, 20}, {1, 20}});
 }
 
-TEST_CASE("turns: news of a NIC are for the programs of its host") {
+TEST_CASE("turns: news of a NIC are for its host, and for those that sleep when it rings") {
   TurnsBed bed;
-  for (const uint32_t program : {0, 1}) bed.add(program, {{.causes = TurnPlace::kNews}, {.until = 20, .idle = true}});
-  CHECK(bed.run(0) == Taken{{0, 0}, {1, 0}});
-  bed.turns.tell(1);
+  const TurnsBed::Wait last{.until = 20, .deed = TurnPlace::kNothing};
+  for (const uint32_t nic : {0, 1}) bed.add(0, {{.causes = TurnPlace::kNews}, last}, nic);
+  bed.add(0, {{.causes = TurnPlace::kBell}, last}, 1);
+  CHECK(bed.run(0) == Taken{{0, 0}, {1, 0}, {2, 0}});
+  bed.turns.tell(1, false);
   CHECK(bed.run(5) == Taken{{1, 5}});
-  bed.turns.tell(0);
+  bed.turns.tell(0, true);
   CHECK(bed.run(6) == Taken{{0, 6}});
-  CHECK(bed.run(20) == Taken{{0, 20}, {1, 20}});
+  bed.turns.tell(1, true);
+  CHECK(bed.run(7) == Taken{{2, 7}});
+  CHECK(bed.run(20) == Taken{{0, 20}, {1, 20}, {2, 20}});
+}
+
+TEST_CASE("turns: what a thread has written to shared memory has others of its host look, and no others") {
+  TurnsBed bed;
+  const TurnsBed::Wait looks{.causes = TurnPlace::kOthers, .deed = TurnPlace::kNothing};
+  for (const uint32_t nic : {0, 1}) bed.add(0, {looks, {.until = 20, .deed = TurnPlace::kNothing}}, nic);
+  CHECK(bed.run(0) == Taken{{0, 0}, {1, 0}});
+  bed.add(1, {{.until = 10, .deed = TurnPlace::kWrites}, {.until = 20, .deed = TurnPlace::kNothing}}, 1);
+  CHECK(bed.run(5) == Taken{{2, 5}, {1, 5}});
+  CHECK(bed.run(10) == Taken{{2, 10}});
+  // Their ends are what all hear of.
+  CHECK(bed.run(20) == Taken{{1, 20}, {2, 20}, {0, 20}, {0, 20}});
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ void ProgramLink::take_in(TransportCounters& counters) {
 
 void ProgramLink::give_back(uint32_t slot) { free_.push_back(slot); }
 
-bool ProgramLink::deliver(Time now, const uint8_t* frame, const PacketMeta& meta, uint32_t reads) {
+bool ProgramLink::deliver(Time now, const uint8_t* frame, const PacketMeta& meta, uint32_t reads, bool continues) {
   // Takes the frame up to the pad: bytes behind it have been checked.
   const uint8_t opcode = plain_opcode(meta.opcode);
   const uint32_t headers = meta.bth_offset + kBthHeader + extension_length(opcode);
@@ -107,6 +107,8 @@ bool ProgramLink::deliver(Time now, const uint8_t* frame, const PacketMeta& meta
   memory_.frames_written.store(++frames_, std::memory_order_release);
   ++passed_;
   given_frames_ = true;
+  has_news_ |= !continues;
+  continued_ += continues ? 1 : 0;
   return true;
 }
 
@@ -156,8 +158,11 @@ bool ProgramLink::take_wake() {
   if (!given_frames_ && !given_slots_) return false;
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const bool sleeps = memory_.program_sleeps.load(std::memory_order_relaxed) != 0;
-  const bool enough = static_cast<int32_t>(returned_ - memory_.returned_wanted.load(std::memory_order_relaxed)) >= 0;
-  const bool wakes = sleeps && (given_frames_ || enough);
+  const bool wakes = sleeps && (given_frames_ || has_slots_wanted());
+  if (has_cause()) {
+    has_news_ = false;
+    continued_ = 0;
+  }
   given_frames_ = given_slots_ = false;
   return wakes;
 }
@@ -196,12 +201,23 @@ bool RelayedTransport::allows(const ProgramPacket& packet) const {
 
 bool RelayedTransport::receive(Time now, const uint8_t* frame, const PacketMeta& meta) {
   if (!may_receive() && state_ != QueuePairState::error) return ++context_.counters.drop_wrong_state, false;
-  if (!link_.deliver(now, frame, meta, expected_reads_)) return ++context_.counters.drop_program_busy, ++link_.busy_drops_, false;
+  if (!link_.deliver(now, frame, meta, expected_reads_, continues(frame, meta)))
+    return ++context_.counters.drop_program_busy, ++link_.busy_drops_, false;
   if (watch_ != nullptr) hear(now, frame, meta);
   if (is_response(plain_opcode(meta.opcode)) && meta.payload_length == 0) return true;
   received_.count(meta.payload_length, kBthHeader + extension_length(meta.opcode) + meta.payload_length + meta.pad_count,
                   service_ == Service::datagram || opcode_shape(meta.opcode & kOpcodeOperation).last);
   return true;
+}
+
+// A request behind a gap is asked for again, and one that asks for an acknowledgement is answered; a response makes room for more
+// requests: all of them at once.
+bool RelayedTransport::continues(const uint8_t* frame, const PacketMeta& meta) {
+  if (service_ != Service::connection) return false;
+  const Bth bth = load_bth(frame + meta.bth_offset);
+  const bool responds = is_response(plain_opcode(meta.opcode));
+  const bool follows = std::exchange(following_[responds ? 1 : 0], psn_add(bth.psn, 1)) == bth.psn;
+  return follows && !responds && watch_ == nullptr && !bth.ack_request && !opcode_shape(meta.opcode & kOpcodeOperation).last;
 }
 
 // Hears a frame as far as the program takes it as an answer, too.

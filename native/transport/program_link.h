@@ -41,7 +41,8 @@ class ProgramLink {
   }
   // Hands the program a frame, which it gets without telemetry, and `reads` as ProgramFrame has it; false when it leaves no room.
   // The frame that this one may be part of must be valid.
-  bool deliver(Time now, const uint8_t* frame, const PacketMeta& meta, uint32_t reads);
+  // `continues`: it only continues a message, and its receiver would do nothing more than take it.
+  bool deliver(Time now, const uint8_t* frame, const PacketMeta& meta, uint32_t reads, bool continues = false);
   // Whether more should not come until the program has taken what there is: more than half of the room is full, and until no more
   // than a quarter is. One that takes nothing for kPatience is not waited for until it does.
   bool crowded(Time now);
@@ -50,8 +51,9 @@ class ProgramLink {
   // Whether frames, or the slots that it wants, have been given to a program that may sleep, since the last call: it must be
   // woken.
   bool take_wake();
-  // Whether the next take_wake() has anything to tell.
-  bool has_given() const { return given_frames_ || given_slots_; }
+  // Whether a program that polls has cause to look at what it was given since the last take_wake(): frames that more than
+  // continue a message, kMostContinued that do, or the slots that it wants.
+  bool has_cause() const { return has_news_ || continued_ >= kMostContinued || (given_slots_ && has_slots_wanted()); }
 
   // So many frames have come and gone by the program's own path.
   void pass(uint64_t frames) { passed_ += frames; }
@@ -70,6 +72,7 @@ class ProgramLink {
 
   static constexpr uint32_t kNone = UINT32_MAX;
   static constexpr Time kPatience = 100 * kMillisecond;
+  static constexpr uint32_t kMostContinued = 32;
   struct Slot {
     ProgramPacket packet;  // the packet as it was when it was submitted
     uint32_t next = kNone;
@@ -82,6 +85,9 @@ class ProgramLink {
   uint32_t waiting_bytes(uint32_t read) const { return read == frames_ ? 0 : filled_ - begins_[read % kProgramFrames]; }
   void refuse(TransportCounters& counters) { ++counters.drop_program_packet, ++refused_packets_; }
   void give_back(uint32_t slot);
+  bool has_slots_wanted() const {
+    return static_cast<int32_t>(returned_ - memory_.returned_wanted.load(std::memory_order_relaxed)) >= 0;
+  }
   void attach(uint32_t qpn, RelayedTransport& transport) { transports_[qpn] = &transport; }
   void detach(uint32_t qpn) { transports_.erase(qpn); }
 
@@ -98,6 +104,9 @@ class ProgramLink {
   uint64_t passed_ = 0;     // frames and packets
   bool given_frames_ = false;
   bool given_slots_ = false;
+  // Of frames that the program has not looked for: whether one more than continues a message, and how many do that.
+  bool has_news_ = false;
+  uint32_t continued_ = 0;
   TransportCounters counted_;  // counters at the last look
   TransportCounters believed_;
   uint64_t busy_drops_ = 0;
@@ -176,6 +185,7 @@ class RelayedTransport final : public VerbsTransport {
   bool responds(uint32_t slot) const { return is_response(link_.slots_[slot].packet.opcode); }
   uint32_t next_watched() const;
   uint32_t waiting_end() const;
+  bool continues(const uint8_t* frame, const PacketMeta& meta);
   void hear(Time now, const uint8_t* frame, const PacketMeta& meta);
   uint8_t wire_opcode(const ProgramPacket& packet) const;
   void fill(OutgoingPacket& out, uint32_t slot);
@@ -186,6 +196,7 @@ class RelayedTransport final : public VerbsTransport {
   ProgramLink& link_;
   Service service_;
   uint32_t unanswered_ = 0;
+  uint32_t following_[2] = {};  // PSNs behind the last request and the last response that have come
   Queue control_;
   Queue requests_;   // with READ responses, where nothing is held
   Queue responses_;  // apart from what congestion control holds, for which they do not wait

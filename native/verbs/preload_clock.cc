@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
-#include <sys/timerfd.h>
 #include <sys/times.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,9 +16,6 @@ namespace {
 
 using namespace weir;
 
-Time base_of(clockid_t clock) {
-  return clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI ? kVirtualEpoch : kVirtualBoot;
-}
 bool is_of_processor(clockid_t clock) {
   return clock < 0 || clock == CLOCK_PROCESS_CPUTIME_ID || clock == CLOCK_THREAD_CPUTIME_ID;
 }
@@ -31,8 +27,6 @@ Time sleep_until(Time until) {
       0, until, [] { return false; }, &interrupted);
   return interrupted ? std::max<Time>(0, until - virtual_now()) : 0;
 }
-Time of(const timespec& t) { return t.tv_sec * kSecond + t.tv_nsec; }
-timespec as_timespec(Time t) { return {static_cast<time_t>(t / kSecond), static_cast<long>(t % kSecond)}; }
 bool is_valid(const timespec* t) { return t != nullptr && t->tv_sec >= 0 && t->tv_nsec >= 0 && t->tv_nsec < kSecond; }
 
 int slept(Time left, timespec* rest) {
@@ -73,7 +67,7 @@ WEIR_EXPORT int clock_nanosleep(clockid_t clock, int flags, const timespec* want
   if (!in_virtual_time()) return real(clock, flags, wanted, rest);
   if (!is_valid(wanted) || is_of_processor(clock)) return EINVAL;
   const bool absolute = (flags & TIMER_ABSTIME) != 0;
-  const Time until = absolute ? of(*wanted) - base_of(clock) : virtual_now() + of(*wanted);
+  const Time until = absolute ? time_of(*wanted) - base_of(clock) : virtual_now() + time_of(*wanted);
   return slept(sleep_until(until), absolute ? nullptr : rest);
 }
 
@@ -91,44 +85,7 @@ WEIR_EXPORT int usleep(useconds_t duration) {
 WEIR_EXPORT unsigned sleep(unsigned seconds) {
   const timespec wanted = as_timespec(Time{seconds} * kSecond);
   timespec rest{};
-  return nanosleep(&wanted, &rest) == 0 ? 0 : static_cast<unsigned>((of(rest) + kSecond - 1) / kSecond);
-}
-
-WEIR_EXPORT int setitimer(__itimer_which_t which, const itimerval* set, itimerval* before) {
-  static const auto real = next<int (*)(__itimer_which_t, const itimerval*, itimerval*)>("setitimer");
-  if (!in_virtual_time()) return real(which, set, before);
-  if (which != ITIMER_REAL) refuse("setitimer() of a processor's time");
-  AlarmTimer& timer = alarm_timer();
-  const auto as_timeval = [](Time t) { return timeval{t / kSecond, t % kSecond / 1'000}; };
-  if (before != nullptr) {
-    *before = {as_timeval(timer.interval), as_timeval(timer.at == kNever ? 0 : timer.at - virtual_now())};
-  }
-  if (set == nullptr) return 0;
-  const auto time_of = [](const timeval& t) { return t.tv_sec * kSecond + t.tv_usec * kMicrosecond; };
-  const Time first = time_of(set->it_value);
-  timer = {first == 0 ? kNever : virtual_now() + first, time_of(set->it_interval)};
-  return 0;
-}
-
-WEIR_EXPORT unsigned alarm(unsigned seconds) {
-  static const auto real = next<unsigned (*)(unsigned)>("alarm");
-  if (!in_virtual_time()) return real(seconds);
-  const itimerval set{{0, 0}, {static_cast<time_t>(seconds), 0}};
-  itimerval before{};
-  setitimer(ITIMER_REAL, &set, &before);
-  return static_cast<unsigned>(before.it_value.tv_sec + (before.it_value.tv_usec > 0 ? 1 : 0));
-}
-
-WEIR_EXPORT int timerfd_create(int clock, int flags) {
-  static const auto real = next<int (*)(int, int)>("timerfd_create");
-  if (in_virtual_time()) refuse("timerfd_create()");
-  return real(clock, flags);
-}
-
-WEIR_EXPORT int timer_create(clockid_t clock, sigevent* event, timer_t* out) {
-  static const auto real = next<int (*)(clockid_t, sigevent*, timer_t*)>("timer_create");
-  if (in_virtual_time()) refuse("timer_create()");
-  return real(clock, event, out);
+  return nanosleep(&wanted, &rest) == 0 ? 0 : static_cast<unsigned>((time_of(rest) + kSecond - 1) / kSecond);
 }
 
 }  // extern "C"

@@ -55,7 +55,7 @@ void look(int, siginfo_t*, void* context) {
   last = now;
   if (alike < kAlike) return;
   const int error = errno;
-  give_turn(TurnPlace::kProgram, kNever, true);
+  give_turn(TurnPlace::kProcess, kNever, true);
   last.turns = turns_given();
   errno = error;
 }
@@ -94,10 +94,11 @@ void watch_spins() {
   event.sigev_notify = SIGEV_THREAD_ID;
   event.sigev_signo = kSignal;
   event._sigev_un._tid = ::gettid();
+  static const auto set = next<int (*)(timer_t, int, const itimerspec*, itimerspec*)>("timer_settime");
   timer_t timer;
   if (!begun || make(CLOCK_THREAD_CPUTIME_ID, &event, &timer) != 0) return;
   const itimerspec each{{0, kSample}, {0, kSample}};
-  ::timer_settime(timer, 0, &each, nullptr);
+  set(timer, 0, &each, nullptr);
 #endif
 }
 

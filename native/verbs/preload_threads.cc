@@ -7,6 +7,7 @@
 
 #include <map>
 #include <memory>
+#include <new>
 
 #include "verbs/preload.h"
 #include "verbs/preload_turns.h"
@@ -15,7 +16,7 @@ namespace {
 
 using namespace weir;
 
-constexpr uint32_t kThreads = TurnPlace::kProgram | TurnPlace::kOthers;
+constexpr uint32_t kThreads = TurnPlace::kProcess | TurnPlace::kOthers;
 
 struct Beginning {
   void* (*routine)(void*);
@@ -50,6 +51,14 @@ int wait_for_condition(pthread_mutex_t* mutex, Time until) {
   pthread_mutex_lock(mutex);
   return woken || interrupted ? 0 : ETIMEDOUT;
 }
+
+// A barrier, in the place of libc's. One thread at a time has its turn, of any process that shares it.
+struct Barrier {
+  uint32_t count = 0;
+  uint32_t arrived = 0;
+  volatile uint32_t round = 0;
+};
+static_assert(sizeof(Barrier) <= sizeof(pthread_barrier_t));
 
 template <class Lock>
 int lock_in_turns(Lock* lock, int (*attempt)(Lock*)) {
@@ -112,10 +121,32 @@ WEIR_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t* lock) {
   return in_virtual_time() ? lock_in_turns(lock, ::pthread_rwlock_trywrlock) : real(lock);
 }
 
+WEIR_EXPORT int pthread_barrier_init(pthread_barrier_t* barrier, const pthread_barrierattr_t* attributes, unsigned count) {
+  static const auto real = next<int (*)(pthread_barrier_t*, const pthread_barrierattr_t*, unsigned)>("pthread_barrier_init");
+  if (!in_virtual_time()) return real(barrier, attributes, count);
+  if (count == 0) return EINVAL;
+  new (barrier) Barrier{.count = count};
+  return 0;
+}
+
 WEIR_EXPORT int pthread_barrier_wait(pthread_barrier_t* barrier) {
   static const auto real = next<int (*)(pthread_barrier_t*)>("pthread_barrier_wait");
-  if (in_virtual_time()) refuse("pthread_barrier_wait()");
-  return real(barrier);
+  if (!in_virtual_time()) return real(barrier);
+  auto& ours = *reinterpret_cast<Barrier*>(barrier);
+  const uint32_t round = ours.round;
+  if (++ours.arrived == ours.count) {
+    ours.arrived = 0;
+    ours.round = round + 1;
+    tell_others();
+    return PTHREAD_BARRIER_SERIAL_THREAD;
+  }
+  wait_until(kThreads, kNever, [&] { return ours.round != round; });
+  return 0;
+}
+
+WEIR_EXPORT int pthread_barrier_destroy(pthread_barrier_t* barrier) {
+  static const auto real = next<int (*)(pthread_barrier_t*)>("pthread_barrier_destroy");
+  return in_virtual_time() ? 0 : real(barrier);
 }
 
 WEIR_EXPORT int pthread_cond_init(pthread_cond_t* condition, const pthread_condattr_t* attributes) {

@@ -2,7 +2,6 @@
 // numbers of the system. x86-64 only: elsewhere programs are refused before they begin.
 #include <errno.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
@@ -59,11 +58,6 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   registers[REG_RIP] += plain ? 2 : 3;
 }
 
-// The kernel leaves the counter as it is when a program becomes another, whose loader reads it before anybody can handle that.
-void let_read(bool whether) {
-  if (in_virtual_time()) ::prctl(PR_SET_TSC, whether ? PR_TSC_ENABLE : PR_TSC_SIGSEGV, 0, 0, 0);
-}
-
 [[gnu::constructor(102)]] void begin() {
   if (!in_virtual_time()) return;
   static const auto real = next<int (*)(int, const struct sigaction*, struct sigaction*)>("sigaction");
@@ -71,28 +65,16 @@ void let_read(bool whether) {
   ours.sa_sigaction = on_fault;
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   real(SIGSEGV, &ours, &of_program);
-  let_read(false);
+  let_read_ticks(false);
 }
 
 #else
 
-void let_read(bool) {}
 [[gnu::constructor(102)]] void begin() {
   if (in_virtual_time()) refuse("a processor other than x86-64");
 }
 
 #endif
-
-// Only a program that could not become another comes back.
-template <class Execute>
-int become(const Execute& execute) {
-  pause_watch(true);
-  let_read(true);
-  const int result = execute();
-  let_read(false);
-  pause_watch(false);
-  return result;
-}
 
 // The same numbers in each run, others in each program.
 Random& random_numbers() {
@@ -104,6 +86,19 @@ Random& random_numbers() {
 }
 
 }  // namespace
+
+namespace weir {
+
+// The kernel leaves the counter as it is when a program becomes another, whose loader reads it before anybody can handle that.
+void let_read_ticks(bool whether) {
+#if defined(__x86_64__)
+  if (in_virtual_time()) ::prctl(PR_SET_TSC, whether ? PR_TSC_ENABLE : PR_TSC_SIGSEGV, 0, 0, 0);
+#else
+  (void)whether;
+#endif
+}
+
+}  // namespace weir
 
 extern "C" {
 
@@ -140,37 +135,5 @@ WEIR_EXPORT ssize_t getrandom(void* bytes, size_t length, unsigned flags) {
 }
 
 WEIR_EXPORT int getentropy(void* bytes, size_t length) { return getrandom(bytes, length, 0) < 0 ? -1 : 0; }
-
-WEIR_EXPORT int execve(const char* path, char* const* arguments, char* const* environment) {
-  static const auto real = next<int (*)(const char*, char* const*, char* const*)>("execve");
-  return become([&] { return real(path, arguments, environment); });
-}
-WEIR_EXPORT int execv(const char* path, char* const* arguments) { return execve(path, arguments, environ); }
-WEIR_EXPORT int execvp(const char* file, char* const* arguments) {
-  static const auto real = next<int (*)(const char*, char* const*)>("execvp");
-  return become([&] { return real(file, arguments); });
-}
-
-// Its child would have the memory of its parent, which waits without giving its turn away.
-WEIR_EXPORT pid_t vfork() { return ::fork(); }
-
-WEIR_EXPORT int system(const char* command) {
-  static const auto real = next<int (*)(const char*)>("system");
-  if (in_virtual_time()) refuse("system()");
-  return real(command);
-}
-
-WEIR_EXPORT FILE* popen(const char* command, const char* mode) {
-  static const auto real = next<FILE* (*)(const char*, const char*)>("popen");
-  if (in_virtual_time()) refuse("popen()");
-  return real(command, mode);
-}
-
-WEIR_EXPORT int posix_spawn(pid_t* process, const char* path, const posix_spawn_file_actions_t* actions,
-                            const posix_spawnattr_t* attributes, char* const* arguments, char* const* environment) {
-  static const auto real = next<decltype(&::posix_spawn)>("posix_spawn");
-  if (in_virtual_time()) refuse("posix_spawn()");
-  return real(process, path, actions, attributes, arguments, environment);
-}
 
 }  // extern "C"

@@ -12,6 +12,7 @@
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,7 +26,8 @@ using Syscall = long (*)(long, ...);
 TurnMemory* memory = nullptr;
 uint32_t program = 0;
 std::atomic<uint32_t> told_count{0};
-AlarmTimer timer;
+// What threads of the process have done since one gave its turn away.
+std::atomic<uint32_t> deed{TurnPlace::kNothing};
 pthread_key_t ending;
 
 // So many readings of the clock in a row by one place of the program, or so many by several, without another wait, are a loop
@@ -34,6 +36,14 @@ constexpr uint32_t kReadings = 1'000;
 constexpr uint32_t kMostReadings = 50'000;
 constexpr uint32_t kReadingsOfStep = 32;
 constexpr Time kReadingStep = 10 * kMicrosecond;
+
+// Turns of one cause after which others of the host look for what it has written, and how long it looks at nothing.
+constexpr uint32_t kMostEchoes = 2;
+constexpr Time kShortestLook = 1 * kMicrosecond;
+constexpr Time kLongestLook = 1 * kMillisecond;
+std::atomic<bool> shares{false};
+thread_local uint32_t echoes __attribute__((tls_model("initial-exec"))) = 0;
+thread_local Time patience __attribute__((tls_model("initial-exec"))) = kShortestLook;
 
 constexpr uint32_t kNoPlace = UINT32_MAX;
 thread_local volatile uint32_t given __attribute__((tls_model("initial-exec"))) = 0;
@@ -61,13 +71,8 @@ void await_turn(TurnPlace& place) {
 
 bool is_first_thread() { return ::gettid() == ::getpid(); }
 
-// The program's timer is its first thread's.
-bool fire_alarm() {
-  if (!is_first_thread() || timer.at > memory->now.load(std::memory_order_relaxed)) return false;
-  timer.at = timer.interval > 0 ? timer.at + timer.interval : kNever;
-  ::raise(SIGALRM);
-  return true;
-}
+// The program's signals are its first thread's.
+bool fire_alarm() { return is_first_thread() && raise_signals(); }
 
 uint32_t place_of_thread() {
   const auto self = static_cast<uint32_t>(::gettid());
@@ -81,7 +86,20 @@ uint32_t place_of_thread() {
   return kNoPlace;
 }
 
+void note_deed(TurnPlace::Deed what) {
+  if (deed.load(std::memory_order_relaxed) == TurnPlace::kNothing) deed.store(what, std::memory_order_relaxed);
+}
+
 void at_end(void*) { end_turns(); }
+
+void leave(TurnPlace::State how) {
+  TurnPlace* const place = own();
+  if (place == nullptr) return;
+  own_place = kNoPlace;
+  place->deed.store(TurnPlace::kAnything, std::memory_order_relaxed);
+  place->state.store(how, std::memory_order_release);
+  wake(place->state);
+}
 
 // A child process has a place of its own, which its parent takes: so the order of places is that of what programs do.
 uint32_t child = kNoPlace;
@@ -95,36 +113,32 @@ void in_parent() {
 }
 void in_child() {
   if (!in_virtual_time()) return;
-  timer = {};
+  forget_signals();
   children.clear();
   is_child = true;
   begin_turns(child);
   watch_spins();
 }
 
-// Threads that wait when their process ends never have a turn again. Its own of now is not among them.
-void end_others() {
-  const auto process = static_cast<long>(::getpid());
-  for (uint32_t i = 0; i < std::min(memory->places.load(std::memory_order_relaxed), kTurnPlaces); ++i) {
-    TurnPlace& one = memory->place[i];
-    const uint32_t thread = one.thread.load(std::memory_order_relaxed);
-    if (i == own_place || one.program.load(std::memory_order_relaxed) != program || thread == 0 ||
-        one.state.load(std::memory_order_relaxed) != TurnPlace::waits) {
-      continue;
-    }
-    if (kernel(SYS_tgkill, reinterpret_cast<const void*>(process), thread, 0) == 0) one.state.store(TurnPlace::gone);
-  }
-}
-
 // Who carries time on hears of a program's first process by the kernel, of others so.
-[[gnu::destructor(101)]] void end() {
-  if (!in_virtual_time()) return;
-  end_others();
-  if (is_child) end_turns();
+[[gnu::destructor(101)]] void end() { end_process(); }
+
+// The number of the host's NIC is its place among the names.
+uint32_t nic_of_host() {
+  const char* const host = std::getenv(kHostVariable);
+  const char* const names = std::getenv(kNamesVariable);
+  uint32_t number = 0;
+  for (std::string_view rest = names == nullptr || host == nullptr ? "" : names; !rest.empty(); ++number) {
+    const std::string_view one = rest.substr(0, rest.find(' '));
+    rest.remove_prefix(std::min(rest.size(), one.size() + 1));
+    if (one.substr(0, one.find('=')) == host) break;
+  }
+  return number;
 }
 
-// Before anything of the program runs.
-[[gnu::constructor(101)]] void begin() {
+// Before anything of the program runs, other libraries and libc's own beginning included, which knows the environment after that.
+[[gnu::constructor(101)]] void begin(int, char**, char** variables) {
+  if (environ == nullptr) environ = variables;
   const char* const path = std::getenv(kTurnsVariable);
   const char* const place = std::getenv(kPlaceVariable);
   const char* const number = std::getenv(kProgramVariable);
@@ -143,9 +157,15 @@ void end_others() {
   // A program that another has become has its place, and the turn.
   const uint32_t first = static_cast<uint32_t>(std::strtoul(place, nullptr, 10)) % kTurnPlaces;
   own_place = place_of_thread();
-  is_child = own_place != kNoPlace && own_place != first;
-  if (own_place != kNoPlace) return watch_spins();
-  if (memory->place[first].thread.load(std::memory_order_relaxed) != 0) refuse("a process that was not started by fork()");
+  // The first of the program is 1 of its namespace.
+  is_child = ::getpid() != 1;
+  if (own_place != kNoPlace) {
+    // It may be another host's now.
+    memory->place[own_place].nic.store(nic_of_host(), std::memory_order_relaxed);
+    return watch_spins();
+  }
+  const uint32_t named = memory->place[first].thread.load(std::memory_order_relaxed);
+  if (named != 0 && named != static_cast<uint32_t>(::getpid())) refuse("a process that was not started by fork()");
   begin_turns(first);
   watch_spins();
 }
@@ -174,13 +194,14 @@ Time virtual_now() { return memory->now.load(std::memory_order_acquire); }
 bool give_turn(uint32_t causes, Time until, bool idle) {
   TurnPlace* const place = own();
   if (place == nullptr) return false;
-  if (is_first_thread()) until = std::min(until, timer.at);
+  if (is_first_thread()) until = std::min(until, next_signal());
   given = given + 1;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   read_count = alike_count = 0;
   place->causes.store(causes, std::memory_order_relaxed);
   place->until.store(until, std::memory_order_relaxed);
-  place->idle.store(idle ? 1 : 0, std::memory_order_relaxed);
+  const uint32_t acted = deed.exchange(TurnPlace::kNothing, std::memory_order_relaxed);
+  place->deed.store(idle ? acted : TurnPlace::kAnything, std::memory_order_relaxed);
   place->state.store(TurnPlace::waits, std::memory_order_release);
   wake(place->state);
   await_turn(*place);
@@ -197,11 +218,30 @@ bool wait_until(uint32_t causes, Time until, const std::function<bool()>& done, 
   }
 }
 
-void tell_others() { told_count.fetch_add(1, std::memory_order_relaxed); }
+void share_memory() { shares.store(true, std::memory_order_relaxed); }
+
+void poll_in_vain() {
+  constexpr uint32_t kAny = TurnPlace::kNews | TurnPlace::kProcess | TurnPlace::kOthers;
+  if (!shares.load(std::memory_order_relaxed)) {
+    give_turn(kAny, kNever, true);
+    return;
+  }
+  echoes = own()->echoed.load(std::memory_order_relaxed) != 0 ? echoes + 1 : 0;
+  if (echoes < kMostEchoes) note_deed(TurnPlace::kWrites);
+  const Time until = virtual_now() + patience;
+  give_turn(kAny, until, true);
+  patience = virtual_now() < until ? kShortestLook : std::min(2 * patience, kLongestLook);
+}
+
+void tell_others() {
+  told_count.fetch_add(1, std::memory_order_relaxed);
+  note_deed(TurnPlace::kWrites);
+}
+void note_write() { deed.store(TurnPlace::kAnything, std::memory_order_relaxed); }
 uint32_t told() { return told_count.load(std::memory_order_relaxed); }
 
 uint32_t take_place() {
-  const uint32_t place = take_turn_place(*memory, program);
+  const uint32_t place = take_turn_place(*memory, program, own()->nic.load(std::memory_order_relaxed));
   if (place == kTurnPlaces) refuse("more than 1024 threads of all programs at a time");
   return place;
 }
@@ -209,17 +249,27 @@ uint32_t take_place() {
 void begin_turns(uint32_t place) {
   own_place = place;
   memory->place[place].thread.store(static_cast<uint32_t>(::gettid()), std::memory_order_relaxed);
+  memory->place[place].process.store(static_cast<uint32_t>(::getpid()), std::memory_order_relaxed);
   pthread_setspecific(ending, memory);
   await_turn(memory->place[place]);
 }
 
-void end_turns() {
-  TurnPlace* const place = own();
-  if (place == nullptr) return;
-  own_place = kNoPlace;
-  place->idle.store(0, std::memory_order_relaxed);
-  place->state.store(TurnPlace::gone, std::memory_order_release);
-  wake(place->state);
+void end_turns() { leave(TurnPlace::gone); }
+
+void end_process() {
+  if (is_child) leave(TurnPlace::ends);
+}
+
+void hurry(pid_t process) {
+  for (uint32_t i = 0; i < std::min(memory->places.load(std::memory_order_relaxed), kTurnPlaces); ++i) {
+    TurnPlace& one = memory->place[i];
+    const bool meant = process <= 0 || one.process.load(std::memory_order_relaxed) == static_cast<uint32_t>(process);
+    if (meant && i != own_place && one.program.load(std::memory_order_relaxed) == program &&
+        one.state.load(std::memory_order_relaxed) == TurnPlace::waits) {
+      one.until.store(0, std::memory_order_relaxed);
+    }
+  }
+  note_write();
 }
 
 bool take_ended_child() {
@@ -243,7 +293,16 @@ void note_port(uint16_t port) {
 
 void free_place(uint32_t place) { memory->place[place].state.store(TurnPlace::free, std::memory_order_release); }
 
-AlarmTimer& alarm_timer() { return timer; }
+void add_child(uint32_t place, pid_t process) {
+  children.push_back(place);
+  name_child(process);
+}
+
+void name_child(pid_t process) {
+  TurnPlace& place = memory->place[children.back()];
+  place.thread.store(static_cast<uint32_t>(process), std::memory_order_relaxed);
+  place.process.store(static_cast<uint32_t>(process), std::memory_order_relaxed);
+}
 
 void refuse(const char* what) {
   std::fprintf(stderr, "weir: virtual time: %s: this program cannot run in virtual time; weir lab run runs it in real time\n",

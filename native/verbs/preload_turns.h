@@ -1,6 +1,8 @@
 // A thread's part in virtual time: what time it is, and how to wait. See endpoint/program_turns.h.
 #pragma once
 
+#include <time.h>
+
 #include <functional>
 
 #include "endpoint/program_turns.h"
@@ -20,11 +22,19 @@ bool give_turn(uint32_t causes, Time until, bool idle);
 uint32_t turns_given();
 // The time, where who asks for it again and again without another wait waits for it to pass. `from`: the place in the program.
 Time read_clock(const void* from);
+// Gives it away as one that polls in vain, until anything has happened. The process may have written to memory that it shares,
+// where it has some, which nobody sees: so others look after its first turns for one cause, and it looks itself from time to
+// time.
+void poll_in_vain();
+// The process shares memory with others from now on.
+void share_memory();
 // The same until `done`, which is asked each time that something has changed, or until that time. Returns whether it is done.
 // Ends early, with `interrupted` set, when a signal of the program's timer was handled meanwhile.
 bool wait_until(uint32_t causes, Time until, const std::function<bool()>& done, bool* interrupted = nullptr);
-// This thread has done what others may wait for.
+// This thread has done what others of its host may wait for.
 void tell_others();
+// It has written to a descriptor, where any thread may wait for that.
+void note_write();
 // How often tell_others() was called in this process.
 uint32_t told();
 
@@ -32,6 +42,8 @@ uint32_t told();
 uint32_t take_place();
 void begin_turns(uint32_t place);
 void end_turns();
+// This process is about to end.
+void end_process();
 // Whether the thread that had the place has ended, as far as turns are concerned.
 bool has_ended(uint32_t place);
 // Nobody asks any more whether it has.
@@ -39,20 +51,42 @@ void free_place(uint32_t place);
 // Whether a child of this process has come to its end, which is told once: then the kernel knows it, or will in a moment.
 bool take_ended_child();
 
+// Threads of a process of the program have their turns at once; 0 and less: those of all.
+void hurry(pid_t process);
+
 // From now on this thread is found when it waits for memory to change.
 void watch_spins();
 // Nobody of the process is, while it becomes another program.
 void pause_watch(bool whether);
 
+// Whether this thread may read the time stamp counter, which is the machine's then.
+void let_read_ticks(bool whether);
+
 // Notes the port at which the process listens.
 void note_port(uint16_t port);
 
-// The timer of alarm() and setitimer(): when it fires, kNever if it does not, and its interval.
-struct AlarmTimer {
-  Time at = kNever;
-  Time interval = 0;
-};
-AlarmTimer& alarm_timer();
+// When the first of the program's timers that signal is due; kNever: none. Who gives its turn away has them signalled then.
+Time next_signal();
+// Raises the signals that are due; returns whether there were any.
+bool raise_signals();
+// When the first timer with a descriptor is due.
+Time next_timer_file();
+// Makes those readable that are due.
+void fire_timer_files();
+// The process is a child, which has no timers that signal.
+void forget_signals();
+
+// What a clock says at 0 of virtual time.
+inline Time base_of(clockid_t clock) {
+  return clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI ? kVirtualEpoch : kVirtualBoot;
+}
+inline Time time_of(const timespec& t) { return t.tv_sec * kSecond + t.tv_nsec; }
+inline timespec as_timespec(Time t) { return {static_cast<time_t>(t / kSecond), static_cast<long>(t % kSecond)}; }
+
+// The place is that of a child process, which begins as another program.
+void add_child(uint32_t place, pid_t process);
+// The number of the child that was made last: it may be ended before it has had a turn.
+void name_child(pid_t process);
 
 // Ends the process, after a word about what is not there in virtual time.
 [[noreturn]] void refuse(const char* what);

@@ -1,11 +1,8 @@
 // Waits of a program in virtual time for descriptors, child processes and others' turns. Whatever passes between programs of a
 // run by sockets, pipes and files takes no time.
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -15,14 +12,9 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
-#include <string>
-#include <string_view>
 
 #include "verbs/preload.h"
 #include "verbs/preload_turns.h"
@@ -31,7 +23,7 @@ namespace {
 
 using namespace weir;
 
-constexpr uint32_t kAnything = TurnPlace::kNews | TurnPlace::kProgram | TurnPlace::kOthers;
+constexpr uint32_t kAnything = TurnPlace::kNews | TurnPlace::kProcess | TurnPlace::kOthers;
 
 Time until_of(int milliseconds) { return milliseconds < 0 ? kNever : virtual_now() + milliseconds * kMillisecond; }
 Time until_of(const timespec* t) { return t == nullptr ? kNever : virtual_now() + t->tv_sec * kSecond + t->tv_nsec; }
@@ -41,14 +33,37 @@ template <class Ask>
 int wait_for(Time until, const Ask& ask) {
   int result = 0;
   bool interrupted = false;
-  wait_until(
-      kAnything, until, [&] { return (result = ask()) != 0; }, &interrupted);
+  // Timers with descriptors are among what may be asked about.
+  const auto done = [&] {
+    fire_timer_files();
+    return (result = ask()) != 0;
+  };
+  while (!wait_until(kAnything, std::min(until, next_timer_file()), done, &interrupted) && !interrupted &&
+         virtual_now() < until) {
+  }
   if (interrupted && result == 0) return errno = EINTR, -1;
   return result;
 }
 
+// The sets are what is asked about before each asking, and the answer behind it.
+template <class Ask>
+int select_until(fd_set* in, fd_set* out, fd_set* except, Time until, const Ask& ask) {
+  fd_set* const given[] = {in, out, except};
+  fd_set asked[3];
+  for (int i = 0; i < 3; ++i) {
+    if (given[i] != nullptr) asked[i] = *given[i];
+  }
+  return wait_for(until, [&] {
+    for (int i = 0; i < 3; ++i) {
+      if (given[i] != nullptr) *given[i] = asked[i];
+    }
+    return ask();
+  });
+}
+
 bool is_ready(int descriptor, short events) {
   static const auto real = next<int (*)(pollfd*, nfds_t, int)>("poll");
+  fire_timer_files();
   pollfd one{descriptor, events, 0};
   return real(&one, 1, 0) != 0;
 }
@@ -60,44 +75,13 @@ bool await(int descriptor, short events, int flags = 0) {
   return wait_for(kNever, [&] { return is_ready(descriptor, events) ? 1 : 0; }) > 0;
 }
 
-// The host's own address, by which a socket is told from that of another host.
-bool take_address(sockaddr_storage& to, const sockaddr* from, socklen_t length) {
-  const char* const own = std::getenv(kAddressVariable);
-  if (!in_virtual_time() || own == nullptr || from == nullptr || length > sizeof to) return false;
-  std::memcpy(&to, from, length);
-  in_addr address;
-  if (::inet_pton(AF_INET, own, &address) != 1) return false;
-  if (from->sa_family == AF_INET) {
-    auto& four = reinterpret_cast<sockaddr_in&>(to);
-    if (four.sin_addr.s_addr != INADDR_ANY) return false;
-    four.sin_addr = address;
-    return true;
-  }
-  auto& six = reinterpret_cast<sockaddr_in6&>(to);
-  if (from->sa_family != AF_INET6 || !IN6_IS_ADDR_UNSPECIFIED(&six.sin6_addr)) return false;
-  six.sin6_addr.s6_addr[10] = six.sin6_addr.s6_addr[11] = 0xff;
-  std::memcpy(&six.sin6_addr.s6_addr[12], &address, sizeof address);
-  return true;
-}
-
-// Address of a host of the network; empty: there is none of that name.
-std::string address_of(std::string_view name) {
-  const char* const all = std::getenv(kNamesVariable);
-  for (std::string_view rest = all == nullptr ? "" : all; !rest.empty();) {
-    const std::string_view one = rest.substr(0, rest.find(' '));
-    rest.remove_prefix(std::min(rest.size(), one.size() + 1));
-    if (one.starts_with(name) && one.size() > name.size() && one[name.size()] == '=')
-      return std::string(one.substr(name.size() + 1));
-  }
-  return {};
-}
-
 }  // namespace
 
 extern "C" {
 
 WEIR_EXPORT int poll(pollfd* all, nfds_t count, int timeout) {
   static const auto real = next<int (*)(pollfd*, nfds_t, int)>("poll");
+  if (in_virtual_time()) fire_timer_files();
   if (!in_virtual_time() || timeout == 0) return real(all, count, timeout);
   return wait_for(until_of(timeout), [&] { return real(all, count, 0); });
 }
@@ -113,23 +97,16 @@ WEIR_EXPORT int __poll_chk(pollfd* all, nfds_t count, int timeout, size_t) { ret
 
 WEIR_EXPORT int pselect(int count, fd_set* in, fd_set* out, fd_set* except, const timespec* timeout, const sigset_t* mask) {
   static const auto real = next<int (*)(int, fd_set*, fd_set*, fd_set*, const timespec*, const sigset_t*)>("pselect");
-  if (in_virtual_time()) refuse("pselect()");
-  return real(count, in, out, except, timeout, mask);
+  if (!in_virtual_time()) return real(count, in, out, except, timeout, mask);
+  static constexpr timespec kNow{0, 0};
+  return select_until(in, out, except, until_of(timeout), [&] { return real(count, in, out, except, &kNow, mask); });
 }
 
 WEIR_EXPORT int select(int count, fd_set* in, fd_set* out, fd_set* except, timeval* timeout) {
   static const auto real = next<int (*)(int, fd_set*, fd_set*, fd_set*, timeval*)>("select");
   if (!in_virtual_time()) return real(count, in, out, except, timeout);
-  fd_set* const given[] = {in, out, except};
-  fd_set asked[3];
-  for (int i = 0; i < 3; ++i) {
-    if (given[i] != nullptr) asked[i] = *given[i];
-  }
   const Time until = timeout == nullptr ? kNever : virtual_now() + timeout->tv_sec * kSecond + timeout->tv_usec * kMicrosecond;
-  return wait_for(until, [&] {
-    for (int i = 0; i < 3; ++i) {
-      if (given[i] != nullptr) *given[i] = asked[i];
-    }
+  return select_until(in, out, except, until, [&] {
     timeval now{0, 0};
     return real(count, in, out, except, &now);
   });
@@ -137,6 +114,7 @@ WEIR_EXPORT int select(int count, fd_set* in, fd_set* out, fd_set* except, timev
 
 WEIR_EXPORT int epoll_wait(int set, epoll_event* events, int most, int timeout) {
   static const auto real = next<int (*)(int, epoll_event*, int, int)>("epoll_wait");
+  if (in_virtual_time()) fire_timer_files();
   if (!in_virtual_time() || timeout == 0) return real(set, events, most, timeout);
   return wait_for(until_of(timeout), [&] { return real(set, events, most, 0); });
 }
@@ -194,47 +172,13 @@ WEIR_EXPORT int accept4(int descriptor, sockaddr* address, socklen_t* length, in
   return await(descriptor, POLLIN) ? real(descriptor, address, length, flags) : -1;
 }
 
-WEIR_EXPORT int bind(int descriptor, const sockaddr* address, socklen_t length) {
-  static const auto real = next<int (*)(int, const sockaddr*, socklen_t)>("bind");
-  sockaddr_storage own;
-  return real(descriptor, take_address(own, address, length) ? reinterpret_cast<const sockaddr*>(&own) : address, length);
-}
-
-WEIR_EXPORT int listen(int descriptor, int backlog) {
-  static const auto real = next<int (*)(int, int)>("listen");
-  const int result = real(descriptor, backlog);
-  sockaddr_storage own{};
-  socklen_t length = sizeof own;
-  if (result == 0 && in_virtual_time() && ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&own), &length) == 0 &&
-      (own.ss_family == AF_INET || own.ss_family == AF_INET6)) {
-    // Both have it in the same place.
-    note_port(ntohs(reinterpret_cast<const sockaddr_in&>(own).sin_port));
-  }
-  return result;
-}
-
-WEIR_EXPORT int getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** out) {
-  static const auto real = next<int (*)(const char*, const char*, const addrinfo*, addrinfo**)>("getaddrinfo");
-  const std::string address = node == nullptr || !in_virtual_time() ? "" : address_of(node);
-  return real(address.empty() ? node : address.c_str(), service, hints, out);
-}
-
 // Who yields waits for others, as who polls a completion queue in vain does.
 WEIR_EXPORT int sched_yield() {
   static const auto real = next<int (*)()>("sched_yield");
   if (!in_virtual_time()) return real();
-  give_turn(kAnything, kNever, true);
+  poll_in_vain();
   return 0;
 }
-
-WEIR_EXPORT pid_t wait4(pid_t process, int* status, int options, rusage* usage) {
-  static const auto real = next<pid_t (*)(pid_t, int*, int, rusage*)>("wait4");
-  if (!in_virtual_time() || (options & WNOHANG) != 0) return real(process, status, options, usage);
-  return wait_for(kNever, [&] { return real(process, status, take_ended_child() ? options : options | WNOHANG, usage); });
-}
-WEIR_EXPORT pid_t waitpid(pid_t process, int* status, int options) { return wait4(process, status, options, nullptr); }
-WEIR_EXPORT pid_t wait3(int* status, int options, rusage* usage) { return wait4(-1, status, options, usage); }
-WEIR_EXPORT pid_t wait(int* status) { return wait4(-1, status, 0, nullptr); }
 
 // The one call that waits where a program makes system calls by their numbers.
 WEIR_EXPORT long syscall(long number, ...) {
@@ -261,8 +205,9 @@ WEIR_EXPORT long syscall(long number, ...) {
   }
   if (word.load(std::memory_order_acquire) != value) return errno = EAGAIN, -1;
   const uint32_t before = told();
+  constexpr uint32_t kCauses = TurnPlace::kBell | TurnPlace::kProcess | TurnPlace::kOthers;
   const bool woken =
-      wait_until(kAnything, until, [&] { return word.load(std::memory_order_acquire) != value || told() != before; });
+      wait_until(kCauses, until, [&] { return word.load(std::memory_order_acquire) != value || told() != before; });
   return woken ? 0 : (errno = ETIMEDOUT, -1);
 }
 

@@ -2,7 +2,7 @@
  * Programs of a scenario in virtual time: what they need to find their host's simulated NIC, and what becomes of them. They are
  * started, and given their turns, by native/hosts/.
  */
-import { existsSync, rmSync, statSync } from "node:fs";
+import { existsSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
 import { join, resolve } from "node:path";
 import { WeirError } from "../../base/error.js";
@@ -27,6 +27,8 @@ import { kRdmaPriority } from "../../wire/priority.js";
 import { SimConnections } from "./connections.js";
 import { makeRunFolder } from "./run_folder.js";
 
+/** Interface of a host's NIC, and the NIC, as in labs. */
+const kNicInterface = "weir0";
 /** Library that gives programs their clock and their turns. */
 const kTurns = "libweir-turns.so";
 /** Queue pairs of each host's programs. */
@@ -34,7 +36,32 @@ const kQueuePairs = 1280;
 /** What may wait of connection management's messages at a NIC, bytes of memory. */
 const kMessageQueue = 1 << 20;
 /** Variables that programs inherit: others would tell one machine's runs from another's. */
-const kInherited = ["PATH", "HOME", "USER", "LANG", "WEIR_RECORD"];
+const kInherited = ["HOME", "USER", "LANG", "WEIR_RECORD"];
+/** Folder of what programs find as commands. */
+const kCommands = "bin";
+/** File of a host's folder: variables of its programs. */
+const kOfHost = "variables";
+/**
+ * `weir` as programs know it: a host is an environment, as all have the same files, and one network in which each has its address.
+ */
+const kLauncher = `#!/bin/sh
+fail() {
+  printf 'weir: virtual time: %s\\n' "$1" >&2
+  exit 125
+}
+[ "$1 $2" = "lab exec" ] || fail "programs have weir lab exec alone"
+shift 2
+rsh=
+[ "$1" = --rsh ] && rsh=1 && shift
+host=$1
+[ -r "$WEIR_VIRTUAL_FOLDER/$host/${kOfHost}" ] || fail "there is no host $host"
+shift
+[ "$1" = -- ] && shift
+. "$WEIR_VIRTUAL_FOLDER/$host/${kOfHost}"
+export SYSFS_PATH WEIR_HOST
+[ -n "$rsh" ] && exec /bin/sh -c "$*"
+exec "\${@:-/bin/sh}"
+`;
 
 /** Programs of one run, from before it until their folder is removed. */
 export class SimPrograms {
@@ -58,7 +85,8 @@ export class SimPrograms {
     const { hosts, programs } = scenario;
     const telemetry = hearsTelemetry(scenario.congestion.algorithm) ? kTelemetryBytes : 0;
     const numbers = new Map(programs.map(({ id }, i) => [id, i]));
-    const environments = new Map([...this.#hosts()].map((host) => [host, this.#environment(host, libraries)]));
+    const environments = new Map(hosts.map(({ name }) => [name, this.#environment(name, libraries)]));
+    writeLauncher(join(this.#folder, kCommands));
     this.plan = {
       folder: this.#folder,
       names: hosts.map(({ name }) => name),
@@ -81,38 +109,30 @@ export class SimPrograms {
     };
   }
 
-  /** NICs with places for the queue pairs of programs, where hosts have some. */
+  /** NICs with places for the queue pairs of programs, on each host: programs may start others there. */
   hosting(nics: SimulationConfig["nics"]): SimulationConfig["nics"] {
-    const hosting = new Set([...this.#hosts()].map((host) => this.#nic(host)));
-    return nics.map((nic, i) =>
-      hosting.has(i)
-        ? {
-            ...nic,
-            verbs_queue_pairs: kQueuePairs,
-            stack_queue: kMessageQueue,
-            addresses: [nativeAddress(addressOf(i))],
-          }
-        : nic,
-    );
+    return nics.map((nic, i) => ({
+      ...nic,
+      verbs_queue_pairs: kQueuePairs,
+      stack_queue: kMessageQueue,
+      addresses: [nativeAddress(addressOf(i))],
+    }));
   }
 
   /** Connection management of the programs, on NICs that are theirs. */
   connections(simulation: NativeSimulation, nics: SimulationConfig["nics"]): SimConnections {
     const addresses = nics.map((_, i) => addressOf(i));
-    const connected = [...this.#hosts()].map((host) => {
-      const nic = this.#nic(host);
-      return {
-        nic,
-        mac: hostMac(nic),
-        address: addresses[nic] as string,
-        pathMtu: this.plan.path_mtus[nic] as number,
-        nextHop: (address: string) => {
-          const peer = addresses.indexOf(address);
-          if (peer < 0) return undefined;
-          return peer === nic ? hostMac(nic) : nics[nic]?.gateway_mac || hostMac(peer);
-        },
-      };
-    });
+    const connected = nics.map(({ gateway_mac }, nic) => ({
+      nic,
+      mac: hostMac(nic),
+      address: addresses[nic] as string,
+      pathMtu: this.plan.path_mtus[nic] as number,
+      nextHop: (address: string) => {
+        const peer = addresses.indexOf(address);
+        if (peer < 0) return undefined;
+        return peer === nic ? hostMac(nic) : gateway_mac || hostMac(peer);
+      },
+    }));
     return new SimConnections(simulation, connected, this.scenario.seed);
   }
 
@@ -130,10 +150,6 @@ export class SimPrograms {
     this.#remove();
   }
 
-  #hosts(): Set<string> {
-    return new Set(this.scenario.programs.map(({ host }) => host));
-  }
-
   #nic(host: string): number {
     return this.fabric.device(host) - this.scenario.switches.length;
   }
@@ -146,20 +162,29 @@ export class SimPrograms {
     const index = this.#nic(host);
     const { link } = this.fabric.attachment(index);
     const nic = {
-      name: host,
-      interface: "weir0",
+      name: kNicInterface,
+      interface: kNicInterface,
       mac: hostMac(index),
       rate: link.rate,
       socket: join(this.#folder, `${host}.verbs`),
     };
-    const files = new DeviceFiles(join(this.#folder, host + kFilesSuffix), nic);
+    const folder = join(this.#folder, host);
+    makeFolder(folder, 0o755);
+    const files = new DeviceFiles(join(folder, nic.name + kFilesSuffix), nic);
     files.write({ up: true, gids: [addressOf(index)], counters: {} });
-    const system = writeSystemFiles(this.#folder, [host], join(this.#folder, `${host}.sys`), () => false);
+    const system = writeSystemFiles(folder, [nic.name], join(folder, "sys"), () => false);
     const { LD_PRELOAD: preload, ...rest } = programEnvironment(libraries, system);
+    writeFileSync(join(folder, kOfHost), `SYSFS_PATH='${system}'\nWEIR_HOST='${host}'\n`);
     const inherited = kInherited.flatMap((name) =>
       process.env[name] === undefined ? [] : [[name, process.env[name]]],
     );
-    const own = { ...rest, LD_PRELOAD: `${join(libraries, kTurns)}:${preload}`, WEIR_HOST: host };
+    const own = {
+      ...rest,
+      LD_PRELOAD: `${join(libraries, kTurns)}:${preload}`,
+      PATH: `${join(this.#folder, kCommands)}:${process.env.PATH ?? "/usr/local/bin:/usr/bin:/bin"}`,
+      WEIR_HOST: host,
+      WEIR_VIRTUAL_FOLDER: this.#folder,
+    };
     return [...inherited, ...Object.entries(own)].map(([name, value]) => `${name}=${value}`);
   }
 
@@ -182,6 +207,12 @@ export class SimPrograms {
     const bad = status === 0 ? {} : { failure: `ended with exit status ${status}` };
     return { ...times, ...outputs, status, ...bad };
   }
+}
+
+/** Writes the command by which programs start others on other hosts. */
+function writeLauncher(folder: string): void {
+  makeFolder(folder, 0o755);
+  writeFileSync(join(folder, "weir"), kLauncher, { mode: 0o755 });
 }
 
 const addressOf = (nic: number) => addressText(hostIp(nic));

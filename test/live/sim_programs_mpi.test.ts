@@ -1,0 +1,46 @@
+/** MPI in virtual time: it starts its ranks on the hosts of a simulation, which reduce and put over their NICs. */
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { lacking, pathOf } from "../needs.js";
+import { describeUnless } from "../obstacles.js";
+import { describeLive, liveObstacle } from "./capability.js";
+import { run } from "./sim_programs_run.js";
+import { folder } from "./weir.js";
+
+const kAgent = "--mca plm_rsh_agent 'weir lab exec --rsh'";
+const kUcx = "--mca pml ucx --mca osc ucx -x UCX_NET_DEVICES=weir0:1";
+const kRanks = "-np 4 --host a:2,b:2";
+const lines = (text: string) =>
+  text
+    .split("\n")
+    .filter((line) => line.startsWith("rank"))
+    .sort();
+
+describeUnless(liveObstacle() ?? lacking("openmpi-bin", "libopenmpi-dev"), "OpenMPI in virtual time", () => {
+  it("starts ranks on all hosts, which compute over their NICs, at the same times in each run", async () => {
+    const program = join(folder(), "reduce");
+    const source = join(import.meta.dirname, "programs_c/reduce.c");
+    const env = { ...process.env, PATH: process.env.WEIR_BUILD_PATH };
+    execFileSync(pathOf("mpicc.openmpi"), ["-Wall", "-O1", source, "-o", program], { env });
+    const traffic = `  - { id: mpi, on: a, run: "mpirun.openmpi --allow-run-as-root ${kAgent} ${kUcx} ${kRanks} ${program}" }`;
+    const [one, other] = await Promise.all([run(traffic), run(traffic)]);
+    const ranks = [0, 1, 2, 3].map((rank) => `rank ${rank} of 4 on ${rank < 2 ? "a" : "b"}: 0 wrong`);
+    expect(lines(one.output("mpi.out"))).toEqual(ranks);
+    expect(one.programs.mpi).toMatchObject({ status: 0 });
+    expect(other.output("mpi.out")).toBe(one.output("mpi.out"));
+    expect(other.programs).toEqual(one.programs);
+  });
+});
+
+describeLive("weir lab exec in virtual time", () => {
+  it("runs programs on another host, whose name and address they have, and hands on how they end", async () => {
+    const words = ["hostname", "weir lab exec b -- hostname", "weir lab exec --rsh b 'echo $WEIR_HOST; exit 7'"];
+    const { programs, output } = await run(`  - { id: here, on: a, run: "${words.join("; ")}" }
+  - { id: nowhere, on: a, run: "weir lab exec c -- true" }`);
+    expect(output("here.out")).toBe("a\nb\nb\n");
+    expect(programs.here).toMatchObject({ status: 7 });
+    expect(programs.nowhere).toMatchObject({ status: 125 });
+    expect(output("nowhere.err")).toContain("there is no host c");
+  });
+});

@@ -1,0 +1,40 @@
+/** Ways to wait of programs in virtual time, which take the time that they say, and processes that end in other ways than exit(). */
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { describeLive } from "./capability.js";
+import { run } from "./sim_programs_run.js";
+import { folder } from "./weir.js";
+
+describeLive("programs in virtual time that wait", () => {
+  it("for children, timers, descriptors and each other, come back at that time", async () => {
+    const program = join(folder(), "waits");
+    const source = join(import.meta.dirname, "programs_c/waits.c");
+    const env = { ...process.env, PATH: process.env.WEIR_BUILD_PATH };
+    execFileSync("cc", ["-Wall", "-Wextra", "-O1", source, "-o", program, "-pthread"], { env });
+    const { programs, output } = await run(`  - { id: waits, on: a, run: "${program}" }`);
+    expect(output("waits.err")).toBe("");
+    expect(output("waits.out").trim().split("\n")).toEqual([
+      "system 3 at 0.25",
+      "popen 42 at 0.50",
+      "pclose 5 at 0.50",
+      "posix_spawn 4 at 1.00",
+      "timerfd 2 at 1.25",
+      "pselect 1 at 1.30",
+      "pselect 0 at 1.50",
+      "timer 3 at 2.00",
+      "barrier 1 at 2.30",
+    ]);
+    expect(programs.waits).toMatchObject({ status: 0, ended_s: 2.3 });
+  });
+
+  it("for processes that were killed, or call _exit(), hear of their ends", async () => {
+    const { programs, output } = await run(
+      `  - { id: killed, on: a, run: "sh -c 'kill -KILL $$'; echo $?; (sleep 5; echo child) & kill $!; wait; echo parent" }
+  - { id: limited, on: b, run: "timeout 2 sleep 100; echo $?" }`,
+    );
+    expect(output("killed.out")).toBe("137\nparent\n");
+    expect(output("limited.out")).toBe("124\n");
+    expect(programs.limited).toMatchObject({ ended_s: 2 });
+  });
+});
