@@ -38,7 +38,7 @@ Napi::Function SimulationHandle::define(Napi::Env env) {
        method<&SimulationHandle::reconfigure_switch, "reconfigureSwitch(index, config)">(),
        method<&SimulationHandle::reroute, "reroute(index, routes)">(), method<&SimulationHandle::set_link, "setLink(link, up)">(),
        method<&SimulationHandle::faults, "faults()">(), method<&SimulationHandle::operations, "operations()">(),
-       method<&SimulationHandle::fast_forward, "fastForward()">(), method<&SimulationHandle::programs, "programs()">(),
+       method<&SimulationHandle::fast_forward, "fastForward()">(), method<&SimulationHandle::learned, "learned()">(), method<&SimulationHandle::programs, "programs()">(),
        method<&SimulationHandle::close, "close()">()});
 }
 
@@ -96,6 +96,11 @@ SimulationCounters SimulationHandle::counters() {
           .senders = rows(all.senders),
           .receivers = rows(all.receivers),
           .links = rows(all.links)};
+}
+
+std::optional<LearnedReport> SimulationHandle::learned() {
+  const LearnedPhases* learned = native().learned();
+  return learned == nullptr ? std::nullopt : std::optional(learned->report());
 }
 
 std::optional<FastForwardReport> SimulationHandle::fast_forward() {

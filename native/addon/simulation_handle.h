@@ -106,6 +106,7 @@ class SimulationHandle : public Wrap<SimulationHandle> {
   std::vector<FaultState> faults();
   OperationTimes operations();
   std::optional<FastForwardReport> fast_forward();
+  std::optional<LearnedReport> learned();
   std::vector<ProgramFate> programs();
   void close();
 

@@ -252,6 +252,7 @@ class Run {
       stuck: this.graphs?.stuck,
       fastForward: skipped && fastForwardResult(skipped, this.bound ?? 0, now),
     });
+    process.stderr.write(`${JSON.stringify(simulation.learned())}\n`);
     if (this.programs !== undefined) result.programs = this.programs.results(simulation.programs());
     return {
       result,
