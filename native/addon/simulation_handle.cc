@@ -38,8 +38,8 @@ Napi::Function SimulationHandle::define(Napi::Env env) {
        method<&SimulationHandle::reconfigure_switch, "reconfigureSwitch(index, config)">(),
        method<&SimulationHandle::reroute, "reroute(index, routes)">(), method<&SimulationHandle::set_link, "setLink(link, up)">(),
        method<&SimulationHandle::faults, "faults()">(), method<&SimulationHandle::operations, "operations()">(),
-       method<&SimulationHandle::fast_forward, "fastForward()">(), method<&SimulationHandle::learned, "learned()">(), method<&SimulationHandle::programs, "programs()">(),
-       method<&SimulationHandle::close, "close()">()});
+       method<&SimulationHandle::fast_forward, "fastForward()">(), method<&SimulationHandle::learned, "learned()">(),
+       method<&SimulationHandle::programs, "programs()">(), method<&SimulationHandle::close, "close()">()});
 }
 
 SimulationHandle::SimulationHandle(const Napi::CallbackInfo& info) : Wrap(info) {

@@ -1,76 +1,38 @@
 #include "simulation/learned_phases.h"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
 #include <utility>
 
 #include "simulation/division.h"
-#include "simulation/flow_ways.h"
 
 namespace weir {
 namespace {
 
 // Part of a phase's length by which begins may differ from what is remembered.
-const double kTolerance = getenv("TOL") ? atof(getenv("TOL")) : 0.02;
+constexpr double kTolerance = 0.02;
 // What is left of a message when it is no more in the way of others, as a part of it.
 constexpr double kTail = 0.01;
-// Headers and gap of a frame with payload.
-constexpr double kHeaders = 82;
 // Messages of a phase that is remembered, at most; a run that has a longer one is simulated from there on.
 constexpr size_t kMostMembers = 20'000;
 // Stretches of a run that are simulated to be compared, and the part of all messages that each is.
-constexpr uint64_t kStretches = 3;
-constexpr uint64_t kPart = 1'500;
+constexpr uint64_t kJudgedStretches = 3;
+constexpr uint64_t kStretchPart = 1'500;
 constexpr uint64_t kLeastStretch = 8;
-// How often a flow's phases may go on unlike what is remembered before those that it begins are only recalled as phases of several.
+// How often a flow's phases may go on unlike what is remembered before those that it begins are only recalled as phases of
+// several.
 constexpr uint8_t kMostSurprises = 3;
 // Whether it is worth it is looked at after so many messages, and again after as many.
 constexpr uint64_t kLook = 4'096;
 constexpr double kWorthwhile = 0.1;
+// Part of the phases that may go on unlike what is remembered.
+constexpr double kMostLeft = 0.05;
+// Messages of a flow that are told apart from its later ones where a controller may take that long to settle.
+constexpr uint8_t kAges = 4;
 
-std::string refusal_of(const SimulationConfig& config) {
-  if (!config.taps.empty()) return "frames are traced";
-  if (!config.faults.empty()) return "faults of frames happen at their times";
-  const auto other = [](const NetworkFlow& flow) { return !flow.on_demand; };
-  if (std::ranges::any_of(config.flows, other)) return "there is traffic beside message graphs";
-  const auto impaired = [](const SimulatedLink& link) { return link.impairment.has_value(); };
-  if (std::ranges::any_of(config.links, impaired)) return "links are impaired by chance";
-  const auto storms = [](const SimulatedNic& nic) { return nic.parameters.pause_storm.priorities != 0; };
-  if (std::ranges::any_of(config.nics, storms)) return "a host pauses its link at times of its own";
-  const auto learns = [](const SimulatedSwitch& device) { return device.parameters.learning; };
-  if (std::ranges::any_of(config.switches, learns)) return "switches learn where hosts are";
-  if (config.fast_forward->due.size() > 1) return "something happens to the network during the run";
-  return "";
-}
-
-RoutedNetwork routed(const SimulationConfig& config) {
-  RoutedNetwork network;
-  const bool sprays = config.transport.spraying != Spraying::none;
-  for (const SimulatedSwitch& device : config.switches) {
-    RoutedSwitch& own = network.switches.emplace_back();
-    own.routes() = device.routes();
-    own.hash_seed = device.parameters.hash_seed;
-    own.component = static_cast<uint32_t>(device.parameters.component);
-    const LoadBalancing how = device.parameters.load_balancing;
-    own.spreads = sprays || how == LoadBalancing::spray || how == LoadBalancing::adaptive;
-  }
-  for (const SimulatedNic& nic : config.nics) {
-    const uint8_t* const ip = nic.ip;
-    network.addresses.push_back(uint32_t{ip[0]} << 24 | uint32_t{ip[1]} << 16 | uint32_t{ip[2]} << 8 | ip[3]);
-  }
-  for (const SimulatedLink& link : config.links) {
-    const auto& [from, to] = link.ends;
-    network.links.push_back({from.device, from.port, to.device, to.port, link.delay, 0});
-  }
-  for (const NetworkFlow& flow : config.flows) network.flows.push_back({flow.from, flow.to, flow.udp_source_port});
-  return network;
-}
-
-Rate rate_of(const SimulationConfig& config, const LinkEnd& end) {
-  const size_t switches = config.switches.size();
-  if (end.device < switches) return config.switches[end.device].parameters.ports[end.port].rate;
-  return config.nics[end.device - switches].parameters.rate;
+// Whether the rate of a flow that is alone changes: controllers that hear of acknowledgements move it all the time.
+bool settles_slowly(const SimulationConfig& config) {
+  const auto moves = [](const SimulatedNic& nic) { return (hears(nic.parameters.congestion) & kHearsTelemetry) != 0; };
+  return std::ranges::any_of(config.nics, moves);
 }
 
 }  // namespace
@@ -81,46 +43,16 @@ LearnedPhases::LearnedPhases(const SimulationConfig& config, Network& network, u
       network_(network),
       machine_of_nic_(std::move(machine_of_nic)),
       expected_(messages),
+      ages_(settles_slowly(config) ? kAges : 1),
       window_(longest_window(config)),
       memory_(kTolerance, window_),
+      ways_(config),
+      flows_(config.flows.size()),
       uses_(2 * config.links.size()),
       due_(config.nics.size()),
-      wakes_(config.nics.size(), kNever),
-      surprises_(config.flows.size()),
-      again_(config.flows.size()) {
-  report_.reason = refusal_of(config);
+      wakes_(config.nics.size(), kNever) {
+  report_.reason = phases_refusal(config);
   off_ = !report_.reason.empty();
-  if (!off_) find_ways();
-}
-
-void LearnedPhases::find_ways() {
-  const RoutedNetwork network = routed(config_);
-  FlowWays finder(network);
-  std::map<std::vector<int64_t>, uint32_t> kinds;
-  for (size_t i = 0; i < config_.flows.size(); ++i) {
-    const NetworkFlow& flow = config_.flows[i];
-    const FlowWay found = finder.of(network.flows[i]);
-    Way& own = ways_.emplace_back();
-    own.first = static_cast<uint32_t>(hops_.size());
-    own.count = static_cast<uint32_t>(found.hops.size());
-    const double frame = flow.stream.path_mtu + kHeaders;
-    std::vector<int64_t> kind{flow.stream.path_mtu, flow.priority, flow.rate_cap};
-    Rate slowest = flow.rate_cap;
-    Time after = 0;
-    for (size_t hop = found.hops.size(); hop-- > 0;) {
-      const uint32_t direction = found.hops[hop].link;
-      const SimulatedLink& link = config_.links[direction / 2];
-      const Rate rate = rate_of(config_, link.ends[direction % 2]);
-      after += link.delay;
-      hops_.push_back({direction, after});
-      if (rate > 0) after += static_cast<Time>(frame * 8e9 / static_cast<double>(rate));
-      if (rate > 0 && (slowest == 0 || rate < slowest)) slowest = rate;
-      kind.insert(kind.end(), {rate, link.delay, static_cast<int64_t>(found.hops[hop].share * 1e6)});
-    }
-    own.ns_per_byte = slowest == 0 ? 0 : 8e9 / static_cast<double>(slowest) * frame / flow.stream.path_mtu;
-    own.latency = hops_.back().after;
-    own.kind = kinds.emplace(std::move(kind), static_cast<uint32_t>(kinds.size())).first->second;
-  }
 }
 
 // ---- messages begin ----
@@ -142,21 +74,34 @@ void LearnedPhases::begin(Time now, uint32_t flow, uint32_t word, uint64_t bytes
     free_messages_.pop_back();
   }
   Message& own = messages_[number];
-  own = {.flow = flow, .word = word, .number = 0, .component = 0, .generation = own.generation + 1, .version = 0, .bytes = bytes,
-         .sent = 0, .position = 0, .begins = now, .real = false, .first = !std::exchange(ways_[flow].used, true), .arrives = kNever,
-         .acknowledged = kNever, .expected = kNever, .answer = 0, .has_arrived = false, .is_acknowledged = false};
+  own = {.flow = flow,
+         .word = word,
+         .number = 0,
+         .component = 0,
+         .generation = own.generation + 1,
+         .version = 0,
+         .bytes = bytes,
+         .sent = 0,
+         .position = 0,
+         .begins = now,
+         .age = flows_[flow].age,
+         .real = false,
+         .arrives = kNever,
+         .acknowledged = kNever,
+         .expected = kNever,
+         .answer = 0,
+         .has_arrived = false,
+         .is_acknowledged = false};
+  if (flows_[flow].age < ages_) ++flows_[flow].age;
   const bool fresh = touched_.empty();
   const uint32_t place = join(number);
   Component& component = components_[place];
-  const Way& way = ways_[flow];
-  for (uint32_t hop = way.first; hop < way.first + way.count; ++hop) {
-    uses_[hops_[hop].direction].push_back({number, own.generation, hops_[hop].after});
-  }
+  for (const MessageHop& hop : ways_.hops(flow)) uses_[hop.direction].push_back({number, own.generation, hop.after});
   if (fresh) {
     component.real = component.judged = simulates(flow);
     expect(component, number);
     if (!component.real) {
-      component.alone = surprises_[flow] < kMostSurprises && own.expected != kNever;
+      component.alone = flows_[flow].surprises < kMostSurprises && own.expected != kNever;
       find_candidates(component);
     }
   } else if (component.line) {
@@ -171,6 +116,7 @@ void LearnedPhases::begin(Time now, uint32_t flow, uint32_t word, uint64_t bytes
   if (component.real) {
     own.real = true;
     own.sent = bytes;
+    if (component.judged && left_of_stretch_ > 0) --left_of_stretch_;
     send_at(number, now);
     if (component.members.size() > kMostMembers) {
       off_ = true;
@@ -184,30 +130,28 @@ void LearnedPhases::begin(Time now, uint32_t flow, uint32_t word, uint64_t bytes
 // Whether a phase that begins now is simulated whatever is known.
 bool LearnedPhases::simulates(uint32_t flow) {
   const auto next = static_cast<uint64_t>(report_.stretches) + 1;
-  if (left_of_stretch_ == 0 && next <= kStretches && begun_ >= next * expected_ / (kStretches + 1)) {
-    left_of_stretch_ = std::max(expected_ / kPart, kLeastStretch);
+  if (left_of_stretch_ == 0 && next <= kJudgedStretches && begun_ >= next * expected_ / (kJudgedStretches + 1)) {
+    left_of_stretch_ = std::max(expected_ / kStretchPart, kLeastStretch);
     report_.stretches += 1;
   }
-  if (left_of_stretch_ > 0) {
-    --left_of_stretch_;
-    return true;
-  }
-  if (!again_[flow]) return false;
-  again_[flow] = false;
+  if (left_of_stretch_ > 0) return true;
+  if (!flows_[flow].again) return false;
+  flows_[flow].again = false;
   return true;
 }
 
 void LearnedPhases::look() {
   if (begun_ % kLook != 0) return;
-  if (report_.skipped_bytes >= kWorthwhile * report_.bytes || begun_ < expected_ / 10) return;
+  if (begun_ < expected_ / 10) return;
+  if (report_.skipped_bytes >= kWorthwhile * report_.bytes && report_.left <= kMostLeft * report_.phases) return;
   off_ = true;
   report_.reason = "phases did not repeat themselves: too little came from memory";
 }
 
 void LearnedPhases::send(uint32_t number, Time now) {
   const Message& message = messages_[number];
-  ways_[message.flow].sent += message.sent;
-  messages_[number].position = ways_[message.flow].sent;
+  flows_[message.flow].sent += message.sent;
+  messages_[number].position = flows_[message.flow].sent;
   sent_.emplace(key(message.flow, message.word), number);
   network_.send(now, message.flow, message.word, message.sent);
 }
@@ -216,9 +160,9 @@ void LearnedPhases::send(uint32_t number, Time now) {
 void LearnedPhases::send_at(uint32_t number, Time now) {
   const Message& message = messages_[number];
   const uint32_t nic = config_.flows[message.flow].from;
-  Way& way = ways_[message.flow];
-  if (machine_of_nic_[nic] == here_ && way.delayed == 0) return send(number, now);
-  ++way.delayed;
+  Flow& own = flows_[message.flow];
+  if (machine_of_nic_[nic] == here_ && own.delayed == 0) return send(number, now);
+  ++own.delayed;
   schedule(nic, now, {now, 0, What::send, number, message.version, message.generation});
 }
 
@@ -231,17 +175,16 @@ bool LearnedPhases::meets(const Message& message, Time after, Time now) const {
   if (message.position == 0) return true;
   const uint64_t received = network_.received(message.flow);
   const double left = message.position > received ? static_cast<double>(message.position - received) : 0;
-  const Way& way = ways_[message.flow];
-  const double way_bytes = way.ns_per_byte > 0 ? static_cast<double>(after) / way.ns_per_byte : 0;
-  return left > kTail * static_cast<double>(message.sent) + way_bytes;
+  const double ns_per_byte = ways_.ns_per_byte(message.flow);
+  const double on_the_way = ns_per_byte > 0 ? static_cast<double>(after) / ns_per_byte : 0;
+  return left > kTail * static_cast<double>(message.sent) + on_the_way;
 }
 
 // Fills touched_ with the components that a message meets.
 void LearnedPhases::touched(Time now, uint32_t flow) {
   touched_.clear();
-  const Way& way = ways_[flow];
-  for (uint32_t hop = way.first; hop < way.first + way.count; ++hop) {
-    std::vector<Use>& uses = uses_[hops_[hop].direction];
+  for (const MessageHop& hop : ways_.hops(flow)) {
+    std::vector<Use>& uses = uses_[hop.direction];
     std::erase_if(uses, [&](const Use& use) {
       const Message& message = messages_[use.message];
       if (message.generation != use.generation) return true;
@@ -333,7 +276,7 @@ void LearnedPhases::recount(Component& own) {
 
 bool LearnedPhases::fits(const Component& own, uint32_t phase, uint32_t number) const {
   const Message& message = messages_[number];
-  return memory_.place(phase, message.flow, message.number, message.bytes, message.begins - own.begins) != PhaseMemory::kNone;
+  return memory_.place(phase, described(own, message)) != PhaseMemory::kNone;
 }
 
 void LearnedPhases::find_candidates(Component& own) {
@@ -372,8 +315,7 @@ void LearnedPhases::go_on(uint32_t place, Time now) {
   const std::vector<PhaseMessage>& messages = memory_.messages(own.candidates.front());
   if (own.place == messages.size()) return;
   const Time at = own.begins + messages[own.place].begins + memory_.slack(own.candidates.front()) + window_ + 1;
-  schedule(config_.flows[messages_[own.members.front()].flow].from, now,
-           {at, 0, What::check, place, own.version, 0});
+  schedule(config_.flows[messages_[own.members.front()].flow].from, now, {at, 0, What::check, place, own.version, 0});
 }
 
 void LearnedPhases::foretell(Component& own, uint32_t number, Time now) {
@@ -382,7 +324,9 @@ void LearnedPhases::foretell(Component& own, uint32_t number, Time now) {
   Time arrives = message.expected, acknowledged = message.expected + message.answer;
   if (!own.candidates.empty()) {
     const uint32_t phase = own.candidates.front();
-    const uint32_t place = memory_.place(phase, message.flow, message.number, message.bytes, message.begins - own.begins);
+    const uint32_t place = memory_.place(phase, described(own, message));
+    // It has been learned anew meanwhile.
+    if (place == PhaseMemory::kNone) return;
     const PhaseMessage& known = memory_.messages(phase)[place];
     arrives = message.begins + known.arrives - known.begins;
     acknowledged = message.begins + known.acknowledged - known.begins;
@@ -416,7 +360,8 @@ void LearnedPhases::leave(uint32_t place, Time now) {
     if (before) {
       const double left = std::max(0.0, static_cast<double>(message.arrives - now)) /
                           static_cast<double>(std::max<Time>(1, message.arrives - message.begins));
-      message.sent = std::max<uint64_t>(message.bytes > 0 ? 1 : 0, static_cast<uint64_t>(left * static_cast<double>(message.bytes)));
+      message.sent =
+          std::max<uint64_t>(message.bytes > 0 ? 1 : 0, static_cast<uint64_t>(left * static_cast<double>(message.bytes)));
       report_.left_bytes += static_cast<double>(message.sent);
       late = true;
     }
@@ -429,8 +374,8 @@ void LearnedPhases::leave(uint32_t place, Time now) {
   own.clean = false;
   report_.left += 1;
   const uint32_t first = messages_[own.members.front()].flow;
-  if (surprises_[first] < kMostSurprises) ++surprises_[first];
-  again_[first] = true;
+  if (flows_[first].surprises < kMostSurprises) ++flows_[first].surprises;
+  flows_[first].again = true;
 }
 
 // ---- what comes ----
@@ -469,7 +414,7 @@ void LearnedPhases::wake(uint32_t machine, Time now) {
     const Message& message = messages_[due.index];
     if (message.generation != due.generation || message.version != due.version) continue;
     if (due.what == What::send) {
-      --ways_[message.flow].delayed;
+      --flows_[message.flow].delayed;
       send(due.index, now);
     } else {
       end(due.index, due.at, due.what == What::arrives);
@@ -511,124 +456,6 @@ void LearnedPhases::end(uint32_t number, Time now, bool arrived) {
   const uint32_t component = message.component;
   if (--components_[component].live == 0) close(component);
   network_.tell(flow.from, false, word, now);
-}
-
-void LearnedPhases::close(uint32_t place) {
-  Component& own = components_[place];
-  report_.phases += 1;
-  bool recalled = true;
-  for (const uint32_t number : own.members) {
-    const Message& message = messages_[number];
-    recalled &= !message.real;
-    if (!message.real) report_.skipped += 1;
-    report_.skipped_bytes += static_cast<double>(message.bytes - message.sent);
-  }
-  if (recalled) report_.recalled += 1;
-  if (own.real && own.clean && !own.line) remember(place);
-  for (const uint32_t number : own.members) {
-    ++messages_[number].generation;
-    free_messages_.push_back(number);
-  }
-  own.members.clear();
-  ++own.version;
-  free_components_.push_back(place);
-}
-
-void LearnedPhases::remember(uint32_t place) {
-  Component& own = components_[place];
-  compare(own);
-  if (std::ranges::any_of(own.members, [this](uint32_t member) { return !messages_[member].real; })) return;
-  recount(own);
-  std::vector<PhaseMessage> messages;
-  for (const uint32_t number : own.members) {
-    const Message& message = messages_[number];
-    messages.push_back({message.flow, message.number, message.bytes, message.begins - own.begins, message.arrives - own.begins,
-                        message.acknowledged - own.begins});
-  }
-  memory_.learn(std::move(messages));
-}
-
-// What memory would have said of a phase that was simulated.
-void LearnedPhases::compare(const Component& own) {
-  Component copy = own;
-  recount(copy);
-  find_candidates(copy);
-  std::erase_if(copy.candidates, [&](uint32_t phase) { return memory_.messages(phase).size() != own.members.size(); });
-  if (copy.candidates.empty()) return;
-  const uint32_t phase = copy.candidates.front();
-  Time length = 0, foretold = 0;
-  for (const uint32_t number : own.members) {
-    const Message& message = messages_[number];
-    const uint32_t at = memory_.place(phase, message.flow, message.number, message.bytes, message.begins - own.begins);
-    const PhaseMessage& known = memory_.messages(phase)[at];
-    length = std::max(length, message.arrives - own.begins);
-    foretold = std::max(foretold, message.begins - own.begins + known.arrives - known.begins);
-  }
-  judge(length, foretold, own.members.size());
-}
-
-void LearnedPhases::judge(Time length, Time foretold, size_t messages) {
-  report_.judged += 1;
-  report_.judged_messages += static_cast<double>(messages);
-  const auto difference = static_cast<double>(foretold - length);
-  lengths_ += static_cast<double>(length);
-  differences_ += std::abs(difference);
-  signed_ += difference;
-  report_.worst = std::max(report_.worst, std::abs(difference) / static_cast<double>(std::max<Time>(1, length)));
-}
-
-// ---- lines ----
-
-// When a message that has just joined a line should come: as others did behind another, or alone.
-void LearnedPhases::expect(const Component& own, uint32_t number) {
-  Message& message = messages_[number];
-  const uint32_t kind = ways_[message.flow].kind;
-  PhaseMemory::Times alone, behind;
-  const bool known = memory_.recall({kind, message.first, false, message.bytes}, alone);
-  if (known) {
-    message.expected = message.begins + alone.arrives;
-    message.answer = alone.acknowledged;
-  }
-  if (own.members.size() < 2) return;
-  const Message& before = messages_[own.members[own.members.size() - 2]];
-  const Time comes = before.has_arrived ? before.arrives : before.expected;
-  if (comes <= message.begins) return;
-  if (comes == kNever || !memory_.recall({kind, false, true, message.bytes}, behind)) {
-    message.expected = kNever;
-    return;
-  }
-  message.expected = std::max(known ? message.expected : 0, comes + behind.arrives);
-  message.answer = behind.acknowledged;
-}
-
-// A message of a line is acknowledged that was sent as packets.
-void LearnedPhases::learn_of_line(const Component& own, uint32_t number) {
-  const Message& message = messages_[number];
-  if (!own.line || !own.clean || message.sent != message.bytes) return;
-  if (getenv("DBG") && message.expected != kNever && std::abs(double(message.expected - message.arrives)) > 0.05 * double(message.arrives - message.begins)) {
-    fprintf(stderr, "bad flow %u bytes %lu begins %ld arrives %ld expected %ld members %zu first %d\n", message.flow, message.bytes, message.begins, message.arrives, message.expected, own.members.size(), message.first);
-    for (uint32_t m : own.members) fprintf(stderr, "   %ld..%ld exp %ld real %d\n", messages_[m].begins, messages_[m].arrives, messages_[m].expected, messages_[m].real);
-  }
-  if (message.expected != kNever) judge(message.arrives - message.begins, message.expected - message.begins, 1);
-  const uint32_t kind = ways_[message.flow].kind;
-  const Time answer = message.acknowledged - message.arrives;
-  const auto place = std::ranges::find(own.members, number);
-  const Message* const before = place == own.members.begin() ? nullptr : &messages_[*std::prev(place)];
-  if (before == nullptr || before->arrives <= message.begins) {
-    memory_.learn({kind, message.first, false, message.bytes}, {message.arrives - message.begins, answer});
-  } else if (before->real) {
-    memory_.learn({kind, false, true, message.bytes}, {message.arrives - before->arrives, answer});
-  }
-}
-
-LearnedReport LearnedPhases::report() const {
-  LearnedReport out = report_;
-  out.known = static_cast<double>(memory_.phases() + memory_.alone());
-  if (lengths_ > 0) {
-    out.error = differences_ / lengths_;
-    out.bias = signed_ / lengths_;
-  }
-  return out;
 }
 
 }  // namespace weir

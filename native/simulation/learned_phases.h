@@ -1,11 +1,11 @@
-// Fast-forward of message graphs by memory of phases (simulation/phase_memory.h): a message that begins as in a phase that is known
-// is not sent as packets, but comes when it did then.
+// Fast-forward of message graphs by memory of phases (simulation/phase_memory.h): a message that begins as in a phase that is
+// known is not sent as packets, but comes when it did then.
 //
 // Messages that share a direction of a link are of one phase, which is found as they begin; a message has a link until its last
-// byte has passed it. A phase that begins unlike all that are known is simulated packet by packet in the fabric, on the connections
-// that there are, and remembered when it is over. While a phase goes on by memory every message that begins, and every one that
-// does not, is compared with what is remembered: where nothing fits any more, what is left of its messages is sent as packets from
-// there on.
+// byte has passed it. A phase that begins unlike all that are known is simulated packet by packet in the fabric, on the
+// connections that there are, and remembered when it is over. While a phase goes on by memory every message that begins, and
+// every one that does not, is compared with what is remembered: where nothing fits any more, what is left of its messages is sent
+// as packets from there on.
 //
 // The judge: several times in a run, all that begins is simulated, known or not, and the lengths of its phases are compared with
 // those that are remembered.
@@ -22,6 +22,7 @@
 #include "base/types.h"
 #include "endpoint/network_traffic.h"
 #include "simulation/config.h"
+#include "simulation/message_ways.h"
 #include "simulation/phase_memory.h"
 
 namespace weir {
@@ -55,7 +56,8 @@ void describe(auto& v, Of<LearnedReport> auto& report) {
   v("recalled", report.recalled, field::any("How many of these came from memory."));
   v("known", report.known, field::any("Phases that are remembered."));
   v("left", report.left, field::any("Phases that went on unlike what was remembered."));
-  v("left_bytes", report.left_bytes, field::any("Bytes of messages that were sent as packets from the middle on, because of that."));
+  v("left_bytes", report.left_bytes,
+    field::any("Bytes of messages that were sent as packets from the middle on, because of that."));
   v("judged", report.judged, field::any("Phases that were known, and simulated to be compared."));
   v("judged_messages", report.judged_messages, field::any("Their messages."));
   v("stretches", report.stretches, field::any("Stretches of the run in which all that began was simulated, to be compared."));
@@ -94,19 +96,13 @@ class LearnedPhases {
   LearnedReport report() const;
 
  private:
-  struct Hop {
-    uint32_t direction;
-    Time after;  // from when the last byte has left this link until it has come
-  };
-  struct Way {
-    uint32_t first = 0;
-    uint32_t count = 0;  // of hops_
-    uint32_t kind = 0;
-    double ns_per_byte = 0;
-    uint64_t sent = 0;     // bytes, as packets
-    uint32_t delayed = 0;  // messages that are about to be sent
-    Time latency = 0;  // from when the last byte has left the first link until it has come
-    bool used = false;
+  // What is known of a flow.
+  struct Flow {
+    uint8_t age = 0;        // messages that it has had, as far as they are told apart
+    uint8_t surprises = 0;  // how often a phase that it began went on unlike what is remembered
+    bool again = false;     // the next phase that it begins is simulated
+    uint32_t delayed = 0;   // messages that are about to be sent
+    uint64_t sent = 0;      // bytes, as packets
   };
   struct Message {
     uint32_t flow, word, number, component;
@@ -116,7 +112,8 @@ class LearnedPhases {
     uint64_t sent;      // of these, as packets
     uint64_t position;  // of all that its flow has sent as packets, at its end
     Time begins;
-    bool real, first;
+    uint8_t age;
+    bool real;
     Time arrives, acknowledged;  // kNever: it is not known
     Time expected;               // when it should have come, of a line; kNever: it is not known
     Time answer;                 // its acknowledgement behind that
@@ -150,7 +147,6 @@ class LearnedPhases {
   };
   static bool later(const Due& a, const Due& b) { return a.at != b.at ? a.at > b.at : a.sequence > b.sequence; }
 
-  void find_ways();
   bool meets(const Message& message, Time after, Time now) const;
   void send(uint32_t message, Time now);
   void send_at(uint32_t message, Time now);
@@ -167,7 +163,8 @@ class LearnedPhases {
   void leave(uint32_t component, Time now);
   void end(uint32_t message, Time now, bool arrived);
   void close(uint32_t component);
-  void compare(const Component& own);
+  PhaseMessage described(const Component& own, const Message& message) const;
+  uint32_t compare(const Component& own);
   void expect(const Component& own, uint32_t message);
   void learn_of_line(const Component& own, uint32_t message);
   void judge(Time length, Time foretold, size_t messages);
@@ -181,10 +178,11 @@ class LearnedPhases {
   Network& network_;
   std::vector<uint32_t> machine_of_nic_;
   uint64_t expected_;
+  uint8_t ages_;  // see Message
   Time window_;
   PhaseMemory memory_;
-  std::vector<Hop> hops_;
-  std::vector<Way> ways_;  // by flow
+  MessageWays ways_;
+  std::vector<Flow> flows_;
   std::vector<std::vector<Use>> uses_;  // by direction
   std::vector<Message> messages_;
   std::vector<uint32_t> free_messages_;
@@ -193,8 +191,6 @@ class LearnedPhases {
   std::unordered_map<uint64_t, uint32_t> sent_;  // messages that are packets
   std::vector<std::vector<Due>> due_;            // heaps by machine
   std::vector<Time> wakes_;                      // by machine: the earliest that was asked for
-  std::vector<uint8_t> surprises_;               // by flow: how often a phase that it began went on otherwise
-  std::vector<bool> again_;                      // by flow: the next phase that it begins is simulated
   std::vector<uint32_t> touched_;
   uint32_t here_ = 0;  // the machine that does something now
   uint64_t sequence_ = 0;

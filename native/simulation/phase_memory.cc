@@ -14,8 +14,9 @@ constexpr uint64_t kMostKept = 8'000'000;
 
 }  // namespace
 
-void PhaseMemory::learn(const Alone& key, Times times) {
+void PhaseMemory::learn(const Alone& key, Times times, uint32_t stretch) {
   Mean& mean = alone_[key];
+  if (mean.stretch != stretch) mean = {.stretch = stretch};
   if (mean.count == kAveraged) return;
   mean.arrives += times.arrives;
   mean.acknowledged += times.acknowledged;
@@ -32,21 +33,30 @@ bool PhaseMemory::recall(const Alone& key, Times& times) const {
 
 void PhaseMemory::learn(std::vector<PhaseMessage>&& messages) {
   if (kept_ + messages.size() > kMostKept) return;
-  std::vector<uint32_t>& siblings = with_[messages.front().flow];
-  if (siblings.size() >= kPhasesOfFlow) return;
+  if (with_[messages.front().flow].size() >= kPhasesOfFlow) return;
   kept_ += messages.size();
   const auto number = static_cast<uint32_t>(phases_.size());
-  Phase& phase = phases_.emplace_back();
+  for (const PhaseMessage& message : messages) {
+    if (message.number == 0) with_[message.flow].push_back(number);
+  }
+  fill(phases_.emplace_back(), std::move(messages), tolerance_, least_);
+}
+
+void PhaseMemory::replace(uint32_t phase, std::vector<PhaseMessage>&& messages) {
+  fill(phases_[phase], std::move(messages), tolerance_, least_);
+}
+
+void PhaseMemory::fill(Phase& phase, std::vector<PhaseMessage>&& messages, double tolerance, Time least) {
   phase.messages = std::move(messages);
+  phase.places.clear();
   Time each = 0;
   for (uint32_t i = 0; i < phase.messages.size(); ++i) {
     const PhaseMessage& message = phase.messages[i];
     phase.places.emplace(key(message.flow, message.number), i);
-    phase.length = std::max(phase.length, message.arrives);
     each += message.arrives - message.begins;
-    if (message.number == 0) with_[message.flow].push_back(number);
   }
-  phase.slack = std::max(least_, static_cast<Time>(tolerance_ * static_cast<double>(each) / static_cast<double>(phase.messages.size())));
+  const auto mean = static_cast<double>(each) / static_cast<double>(phase.messages.size());
+  phase.slack = std::max(least, static_cast<Time>(tolerance * mean));
 }
 
 std::span<const uint32_t> PhaseMemory::with(uint32_t flow) const {
@@ -54,12 +64,13 @@ std::span<const uint32_t> PhaseMemory::with(uint32_t flow) const {
   return found == with_.end() ? std::span<const uint32_t>{} : std::span<const uint32_t>(found->second);
 }
 
-uint32_t PhaseMemory::place(uint32_t number, uint32_t flow, uint32_t message, uint64_t bytes, Time begins) const {
+uint32_t PhaseMemory::place(uint32_t number, const PhaseMessage& message) const {
   const Phase& phase = phases_[number];
-  const auto found = phase.places.find(key(flow, message));
+  const auto found = phase.places.find(key(message.flow, message.number));
   if (found == phase.places.end()) return kNone;
   const PhaseMessage& own = phase.messages[found->second];
-  const bool fits = own.bytes == bytes && begins <= own.begins + phase.slack && begins >= own.begins - phase.slack;
+  const bool fits = own.bytes == message.bytes && own.age == message.age && message.begins <= own.begins + phase.slack &&
+                    message.begins >= own.begins - phase.slack;
   return fits ? found->second : kNone;
 }
 

@@ -9,6 +9,7 @@ import { graphResultSchema } from "./graph_result.js";
 import { madeSchema } from "./made_schema.js";
 import { mergedSchema, partResultSchema } from "./part_result.js";
 import { programResultSchema, tcpResultSchema } from "./program_result.js";
+import { recalledResultSchema } from "./recalled_result.js";
 
 const count = z.int().min(0);
 const amount = z.number().min(0);
@@ -434,6 +435,7 @@ export const resultSchema = open({
     ),
   faults: z.array(faultResultSchema).optional().describe("Of a scenario with `faults`: each that began, in its order."),
   fast_forward: fastForwardResultSchema.optional(),
+  fast_forward_graphs: recalledResultSchema.optional(),
   fidelity: fidelitySchema.describe("Can the result be believed? See [Fidelity](#fidelity)."),
   flows: z
     .array(flowResultSchema)
