@@ -63,11 +63,10 @@ MessageGraphColumns one_by_one(uint32_t messages) {
 TEST_CASE("learned phases: messages that are alone come when packets do, to the nanosecond or two") {
   const Ran exact = run(on_star(one_by_one(200), 2));
   const Ran learned = run(learning(on_star(one_by_one(200), 2)));
-  for (size_t i = 0; i + 1 < exact.ended.size(); ++i) {
-    const Time learned_step = learned.ended[i + 1] - learned.ended[i], exact_step = exact.ended[i + 1] - exact.ended[i];
-    CHECK(std::abs(learned_step - exact_step) <= 5);
-  }
-  CHECK(std::abs(learned.last - exact.last) <= 400);
+  Time most = 0;
+  for (size_t i = 0; i < exact.ended.size(); ++i) most = std::max(most, std::abs(learned.ended[i] - exact.ended[i]));
+  // 400 messages, one after another.
+  CHECK(most <= 800);
   CHECK(learned.finished == exact.finished);
   CHECK(learned.report.reason.empty());
   CHECK(learned.report.messages == 400);
