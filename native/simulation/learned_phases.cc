@@ -22,7 +22,7 @@ constexpr uint64_t kLeastStretch = 8;
 // several.
 constexpr uint8_t kMostSurprises = 3;
 // Whether it is worth it is looked at after so many messages, and again after as many.
-constexpr uint64_t kLook = 4'096;
+constexpr uint64_t kLook = 1'024;
 constexpr double kWorthwhile = 0.1;
 // Part of the phases that may go on unlike what is remembered.
 constexpr double kMostLeft = 0.05;
@@ -188,8 +188,9 @@ void LearnedPhases::touched(Time now, uint32_t flow) {
     std::erase_if(uses, [&](const Use& use) {
       const Message& message = messages_[use.message];
       if (message.generation != use.generation) return true;
+      if (std::ranges::find(touched_, message.component) != touched_.end()) return false;
       if (!meets(message, use.after, now)) return message.has_arrived;
-      if (std::ranges::find(touched_, message.component) == touched_.end()) touched_.push_back(message.component);
+      touched_.push_back(message.component);
       return false;
     });
   }
