@@ -62,8 +62,8 @@ void LearnedPhases::begin(Time now, uint32_t flow, uint32_t word, uint64_t bytes
   report_.messages += 1;
   report_.bytes += static_cast<double>(bytes);
   here_ = machine_of_nic_[config_.flows[flow].from];
-  if (off_) return network_.send(now, flow, word, bytes);
-  look();
+  if (!off_) look(now);
+  if (off_ && flows_[flow].delayed == 0) return network_.send(now, flow, word, bytes);
   touched(now, flow);
   uint32_t number = 0;
   if (free_messages_.empty()) {
@@ -98,7 +98,7 @@ void LearnedPhases::begin(Time now, uint32_t flow, uint32_t word, uint64_t bytes
   Component& component = components_[place];
   for (const MessageHop& hop : ways_.hops(flow)) uses_[hop.direction].push_back({number, own.generation, hop.after});
   if (fresh) {
-    component.real = component.judged = simulates(flow);
+    component.real = component.judged = off_ || simulates(flow);
     expect(component, number);
     if (!component.real) {
       component.alone = flows_[flow].surprises < kMostSurprises && own.expected != kNever;
@@ -119,7 +119,7 @@ void LearnedPhases::begin(Time now, uint32_t flow, uint32_t word, uint64_t bytes
     if (component.judged && left_of_stretch_ > 0) --left_of_stretch_;
     send_at(number, now);
     if (component.members.size() > kMostMembers) {
-      off_ = true;
+      turn_off(now);
       report_.reason = "messages meet others without an end: phases are too long to be remembered";
     }
     return;
@@ -140,11 +140,11 @@ bool LearnedPhases::simulates(uint32_t flow) {
   return true;
 }
 
-void LearnedPhases::look() {
+void LearnedPhases::look(Time now) {
   if (begun_ % kLook != 0) return;
   if (begun_ < expected_ / 10) return;
   if (report_.skipped_bytes >= kWorthwhile * report_.bytes && report_.left <= kMostLeft * report_.phases) return;
-  off_ = true;
+  turn_off(now);
   report_.reason = "phases did not repeat themselves: too little came from memory";
 }
 
@@ -178,6 +178,14 @@ bool LearnedPhases::meets(const Message& message, Time after, Time now) const {
   const double ns_per_byte = ways_.ns_per_byte(message.flow);
   const double on_the_way = ns_per_byte > 0 ? static_cast<double>(after) / ns_per_byte : 0;
   return left > kTail * static_cast<double>(message.sent) + on_the_way;
+}
+
+// What comes from memory is simulated from now on, or messages that follow would not wait for it.
+void LearnedPhases::turn_off(Time now) {
+  off_ = true;
+  for (uint32_t place = 0; place < components_.size(); ++place) {
+    if (!components_[place].members.empty() && !components_[place].real) leave(place, now);
+  }
 }
 
 // Fills touched_ with the components that a message meets.
@@ -352,18 +360,22 @@ void LearnedPhases::leave(uint32_t place, Time now) {
   own.alone = false;
   own.candidates.clear();
   bool late = false;
+  Time free = 0;  // of a line: when the message before comes
   for (const uint32_t number : own.members) {
     Message& message = messages_[number];
+    const Time from = std::max(message.begins, free);
+    if (own.line) free = message.real && !message.has_arrived ? message.expected : message.arrives;
     if (message.real || message.has_arrived) continue;
     message.real = true;
     message.sent = message.bytes;
     const bool before = message.begins < now && message.arrives != kNever;
     if (before) {
-      const double left = std::max(0.0, static_cast<double>(message.arrives - now)) /
-                          static_cast<double>(std::max<Time>(1, message.arrives - message.begins));
+      const double left = std::clamp(
+          static_cast<double>(message.arrives - now) / static_cast<double>(std::max<Time>(1, message.arrives - from)), 0.0, 1.0);
       message.sent =
           std::max<uint64_t>(message.bytes > 0 ? 1 : 0, static_cast<uint64_t>(left * static_cast<double>(message.bytes)));
       report_.left_bytes += static_cast<double>(message.sent);
+      report_.skipped_bytes += static_cast<double>(message.bytes - message.sent);
       late = true;
     }
     ++message.version;
@@ -450,6 +462,8 @@ void LearnedPhases::end(uint32_t number, Time now, bool arrived) {
   const uint32_t word = message.word;
   if (arrived) {
     message.has_arrived = true;
+    report_.skipped += 1;
+    report_.skipped_bytes += static_cast<double>(message.bytes);
     return network_.tell(flow.to, true, word, now);
   }
   message.is_acknowledged = true;

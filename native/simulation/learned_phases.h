@@ -170,7 +170,8 @@ class LearnedPhases {
   void judge(Time length, Time foretold, size_t messages);
   void schedule(uint32_t nic, Time now, Due due);
   bool simulates(uint32_t flow);
-  void look();
+  void look(Time now);
+  void turn_off(Time now);
   void ask(uint32_t machine, Time now);
   uint64_t key(uint32_t flow, uint32_t word) const { return uint64_t{flow} << 32 | word; }
 

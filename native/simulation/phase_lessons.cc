@@ -13,14 +13,8 @@ namespace weir {
 void LearnedPhases::close(uint32_t place) {
   Component& own = components_[place];
   report_.phases += 1;
-  bool recalled = true;
-  for (const uint32_t number : own.members) {
-    const Message& message = messages_[number];
-    recalled &= !message.real;
-    if (!message.real) report_.skipped += 1;
-    report_.skipped_bytes += static_cast<double>(message.bytes - message.sent);
-  }
-  if (recalled) report_.recalled += 1;
+  const auto recalled = [this](uint32_t number) { return !messages_[number].real; };
+  if (std::ranges::all_of(own.members, recalled)) report_.recalled += 1;
   if (own.real && own.clean && !own.line) remember(place);
   for (const uint32_t number : own.members) {
     ++messages_[number].generation;
