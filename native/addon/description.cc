@@ -273,6 +273,7 @@ Napi::Value description(const Napi::CallbackInfo& info) {
   reports.add<SimulationManifest>();
   reports.add<SimulationCounters>();
   reports.add<FastForwardReport>();
+  reports.add<LearnedReport>();
   reports.add<OperationTimes>();
   const Napi::Array records = list("records");
   add_record<WorkCommand, RecordAt>(records);

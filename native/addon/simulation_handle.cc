@@ -43,6 +43,7 @@ Napi::Function SimulationHandle::define(Napi::Env env) {
                       method<&SimulationHandle::faults, "faults()">(),
                       method<&SimulationHandle::operations, "operations()">(),
                       method<&SimulationHandle::fast_forward, "fastForward()">(),
+                      method<&SimulationHandle::learned, "learned()">(),
                       method<&SimulationHandle::programs, "programs()">(),
                       method<&SimulationHandle::take_news, "takeNews()">(),
                       method<&SimulationHandle::tell_program, "tellProgram(nic, session, bytes)">(),
@@ -105,6 +106,11 @@ SimulationCounters SimulationHandle::counters() {
           .senders = rows(all.senders),
           .receivers = rows(all.receivers),
           .links = rows(all.links)};
+}
+
+std::optional<LearnedReport> SimulationHandle::learned() {
+  const LearnedPhases* learned = native().learned();
+  return learned == nullptr ? std::nullopt : std::optional(learned->report());
 }
 
 std::optional<FastForwardReport> SimulationHandle::fast_forward() {

@@ -106,6 +106,7 @@ class SimulationHandle : public Wrap<SimulationHandle> {
   std::vector<FaultState> faults();
   OperationTimes operations();
   std::optional<FastForwardReport> fast_forward();
+  std::optional<LearnedReport> learned();
   std::vector<ProgramFate> programs();
   std::vector<HostNews> take_news();
   void tell_program(uint32_t nic, uint32_t session, std::span<const uint8_t> bytes);

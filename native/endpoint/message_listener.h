@@ -18,7 +18,7 @@ class MessageListener {
   // A message that was posted to a stream (SoftNic::post()) is acknowledged, just after message_completed() told of it; or it has
   // come, whole, at the other end.
   enum class Posted : uint8_t { acknowledged, arrived };
-  virtual void posted_message(Posted, uint32_t /*word*/, Time) {}
+  virtual void posted_message(Posted, uint32_t /*qpn*/, uint32_t /*word*/, Time) {}
   // A reliable stream that begins again has a connection (success), or its first or its present one has failed, and why.
   virtual void stream_connected(uint32_t, WorkStatus, Time) {}
 

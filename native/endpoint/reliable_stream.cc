@@ -182,7 +182,7 @@ void ReliableStream::acknowledge() {
   const uint64_t number = completed_++;
   if (context_.listener == nullptr) return;
   context_.listener->message_completed(qpn_, number, message.bytes, message.posted, now_);
-  context_.listener->posted_message(MessageListener::Posted::acknowledged, message.word, now_);
+  context_.listener->posted_message(MessageListener::Posted::acknowledged, qpn_, message.word, now_);
 }
 
 void ReliableStream::complete(const Completion& completion) {
@@ -192,7 +192,7 @@ void ReliableStream::complete(const Completion& completion) {
     // The first request of a connection is no message.
     const bool message = demand_ != nullptr && !accepting_;
     if (message && context_.listener != nullptr)
-      context_.listener->posted_message(MessageListener::Posted::arrived, completion.immediate, now_);
+      context_.listener->posted_message(MessageListener::Posted::arrived, qpn_, completion.immediate, now_);
   } else if (completion.status != WorkStatus::success) {
     failed_ = true;
     if (completion.status != WorkStatus::flushed) why_ = completion.status;

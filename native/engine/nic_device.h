@@ -59,7 +59,7 @@ class NicDevice final : public Device, private MessageListener {
  private:
   LentNicConfig lent_config() const;
   void message_completed(uint32_t qpn, uint64_t number, uint64_t bytes, Time posted, Time now) override;
-  void posted_message(Posted what, uint32_t word, Time now) override {
+  void posted_message(Posted what, uint32_t /*qpn*/, uint32_t word, Time now) override {
     if (graph_ != nullptr) graph_->hear(number_, what == Posted::arrived, word, now);
   }
   void stream_ended(uint32_t, bool, Time) override {}

@@ -52,7 +52,6 @@ bool ends(const NetworkFlow& flow) { return flow.on_demand || flow.sizes_count >
 
 // Why nothing of it may be skipped; empty: it may.
 std::string refusal_of(const SimulationConfig& config, Time end) {
-  if (config.graph) return "message graphs are simulated packet by packet";
   if (!config.taps.empty()) return "frames are traced";
   if (!config.faults.empty()) return "faults of frames happen at their times";
   const auto storms = [](const SimulatedNic& nic) { return nic.parameters.pause_storm.priorities != 0; };

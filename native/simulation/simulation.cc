@@ -12,12 +12,17 @@
 namespace weir {
 
 // Message graphs on the NICs of the fabric.
-class Simulation::Graph final : public HostWork, public GraphNics {
+class Simulation::Graph final : public HostWork, public GraphNics, public LearnedPhases::Network {
  public:
   // Of the configuration there is left which NICs are of one machine.
   explicit Graph(SimulationConfig& config) : traffic(taken(*config.graph), config.nics.size()) {}
   void begin(Simulation& simulation) {
+    simulation_ = &simulation;
     fabric_ = &simulation.fabric_;
+    if (simulation.config_.fast_forward) {
+      finished_.resize(simulation.config_.flows.size());
+      phases = std::make_unique<LearnedPhases>(simulation.config_, *this, messages(), machines_of(simulation.config_));
+    }
     traffic.begin(*this, [&](const GraphConnection& connection) {
       const Place place = simulation.sender(connection.stream);
       return GraphTraffic::Sender{place.nic, place.index};
@@ -26,22 +31,44 @@ class Simulation::Graph final : public HostWork, public GraphNics {
     traffic.gather(pages);
     pages.collapse();
   }
-  void wake(uint32_t nic, Time now) override { traffic.wake(nic, now); }
+  void wake(uint32_t nic, Time now) override {
+    if (phases != nullptr) phases->wake(nic, now);
+    traffic.wake(nic, now);
+  }
   void post(Time now, uint32_t nic, uint32_t queue_pair, uint32_t word, uint64_t bytes) override {
+    if (phases != nullptr) return phases->begin(now, simulation_->layout_.flows_of(nic)[queue_pair], word, bytes);
     fabric_->nic_at(nic).post(now, queue_pair, word, bytes);
   }
   void wake_host(uint32_t nic, Time at) override { fabric_->wake_host(nic, at); }
+  void send(Time now, uint32_t flow, uint32_t word, uint64_t bytes) override {
+    const Place place = simulation_->sender(flow);
+    fabric_->nic_at(place.nic).post(now, place.index, word, bytes);
+  }
+  uint64_t received(uint32_t flow) const override { return simulation_->counters(simulation_->receiver(flow)).rx_bytes; }
+  void tell(uint32_t nic, bool arrived, uint32_t word, Time now) override { traffic.hear(nic, arrived, word, now); }
+  void finish(uint32_t flow, uint64_t bytes, Time posted, Time now) override {
+    simulation_->heard_.front().finished.push_back({flow, finished_[flow]++, bytes, posted, now});
+  }
 
   GraphTraffic traffic;
+  std::unique_ptr<LearnedPhases> phases;  // null: all is packets
 
  private:
+  uint64_t messages() const {
+    const MessageGraph& graph = traffic.graph();
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < graph.size(); ++i) count += graph.kind(i) == OperationKind::send ? 1 : 0;
+    return count;
+  }
   static PlacedGraph taken(PlacedGraph& graph) {
     PlacedGraph whole = std::move(graph);
     graph.machine_of_nic = whole.machine_of_nic;
     return whole;
   }
 
+  Simulation* simulation_ = nullptr;
   Fabric* fabric_ = nullptr;
+  std::vector<uint64_t> finished_;  // messages by flow
 };
 
 // Listens to the streams of one NIC.
@@ -51,11 +78,21 @@ class Simulation::Listener final : public MessageListener {
 
   void message_completed(uint32_t qpn, uint64_t number, uint64_t bytes, Time posted, Time now) override {
     const uint32_t flow = flow_of(qpn);
+    if (simulation_.learned() != nullptr) {
+      posted_ = posted;
+      bytes_ = bytes;
+      return;
+    }
     heard().finished.push_back({flow, number, bytes, posted, now});
     if (!simulation_.config_.flows[flow].reliable) ++heard().ended;
   }
-  void posted_message(Posted what, uint32_t word, Time now) override {
-    simulation_.graph_->traffic.hear(nic_, what == Posted::arrived, word, now);
+  void posted_message(Posted what, uint32_t qpn, uint32_t word, Time now) override {
+    Graph& graph = *simulation_.graph_;
+    const bool arrived = what == Posted::arrived;
+    if (graph.phases != nullptr && !graph.phases->heard(now, flow_of(qpn), arrived, word) && !arrived) {
+      graph.finish(flow_of(qpn), bytes_, posted_, now);
+    }
+    graph.traffic.hear(nic_, arrived, word, now);
   }
   void stream_ended(uint32_t qpn, bool failed, Time) override {
     ++(failed ? heard().failed : heard().ended);
@@ -70,6 +107,9 @@ class Simulation::Listener final : public MessageListener {
   uint32_t flow_of(uint32_t qpn) const { return simulation_.layout_.flows_of(nic_)[qpn - kFirstStreamQpn]; }
   Simulation& simulation_;
   uint32_t nic_;
+  // The message that has just been completed, where phases are remembered.
+  Time posted_ = 0;
+  uint64_t bytes_ = 0;
 };
 
 Simulation::Simulation(SimulationConfig config, Sharing sharing, HostWork* hosts)
@@ -78,7 +118,7 @@ Simulation::Simulation(SimulationConfig config, Sharing sharing, HostWork* hosts
       graph_(config_.graph ? std::make_unique<Graph>(config_) : nullptr),
       fabric_(config_, queue_pairs(), divided(std::move(sharing)),
               graph_ != nullptr ? static_cast<HostWork*>(graph_.get()) : hosts),
-      forward_(config_.fast_forward ? std::make_unique<FastForward>(config_, fabric_, layout_) : nullptr),
+      forward_(config_.fast_forward && !config_.graph ? std::make_unique<FastForward>(config_, fabric_, layout_) : nullptr),
       next_sample_(config_.sample_interval > 0 ? 0 : kNever),
       reset_at_(config_.reset_after),
       heard_(fabric_.partition_count()) {
@@ -98,6 +138,11 @@ Simulation::Simulation(SimulationConfig config, Sharing sharing, HostWork* hosts
 Simulation::~Simulation() = default;
 
 Sharing Simulation::divided(Sharing sharing) {
+  // Phases are of the whole network, and found in the order of one thread.
+  if (config_.graph && config_.fast_forward) {
+    config_.threads = 1;
+    sharing.division.clear();
+  }
   if (config_.fewer_threads) config_.threads = worthwhile_threads(config_, config_.threads);
   if (sharing.division.empty()) sharing.division = divide(config_, partitions_for(config_.threads));
   return sharing;
@@ -171,6 +216,8 @@ uint64_t Simulation::flows_ended() const {
 }
 
 const GraphTraffic* Simulation::graph() const { return graph_ == nullptr ? nullptr : &graph_->traffic; }
+
+const LearnedPhases* Simulation::learned() const { return graph_ == nullptr ? nullptr : graph_->phases.get(); }
 
 uint64_t Simulation::flows_failed() const {
   uint64_t sum = 0;

@@ -15,6 +15,7 @@
 #include "simulation/counter_tables.h"
 #include "simulation/fabric.h"
 #include "simulation/fast_forward.h"
+#include "simulation/learned_phases.h"
 
 namespace weir {
 
@@ -48,6 +49,8 @@ class Simulation {
   CounterTables all_counters();
   // Null: without fast-forward.
   const FastForward* forward() const { return forward_.get(); }
+  // What of a message graph came from memory; null: without fast-forward, or without a graph.
+  const LearnedPhases* learned() const;
   // Data packets of each flow that are in a queue or on a link.
   std::vector<uint32_t> under_way() const;
   // Lengths of the queues whose distributions are kept and that have held anything since reset_after, by switch, port and

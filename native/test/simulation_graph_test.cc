@@ -4,39 +4,10 @@
 #include <vector>
 
 #include "base/native_error.h"
-#include "test/graph_writer.h"
-#include "test/simulation_harness.h"
+#include "test/graph_on_star.h"
 
 namespace weir::test {
 namespace {
-
-constexpr Rate kRate = 100 * kGigabit;
-
-// A rank on each host of a star, and flows between those that exchange messages. `nics`: of each machine, which are hosts that
-// follow each other.
-SimulationConfig on_star(MessageGraphColumns columns, uint32_t hosts, uint32_t threads = 1, uint32_t nics = 1) {
-  SimulationConfig config = star(hosts, kRate);
-  config.transport.window = kMaxWindow;
-  config.threads = threads;
-  for (SwitchParameters::Port& port : config.switches[0].parameters.ports) port.mtu = 9'000;
-  PlacedGraph& graph = config.graph.emplace();
-  const auto ranks = static_cast<uint32_t>(columns.first.size() - 1);
-  for (uint32_t nic = 0; nics > 1 && nic < hosts; ++nic) graph.machine_of_nic.push_back(nic / nics * nics);
-  for (uint32_t rank = 0; rank < ranks; ++rank) {
-    graph.nic_of_rank.push_back(rank % hosts);
-    graph.begins.push_back(0);
-    for (uint32_t to = 0; to < ranks; ++to) {
-      if (rank % hosts / nics == to % hosts / nics) continue;
-      graph.connections.push_back({static_cast<uint32_t>(config.flows.size()), rank, to});
-      NetworkFlow& own = config.flows.emplace_back(flow(rank % hosts, to % hosts, static_cast<uint16_t>(config.flows.size())));
-      own.stream.operation = Operation::write;
-      own.stream.path_mtu = 4'096;
-      own.reliable = own.on_demand = true;
-    }
-  }
-  graph.operations = std::move(columns);
-  return config;
-}
 
 TEST_CASE("simulation: a ring all-reduce on a star takes 2(n-1) messages' times") {
   constexpr uint32_t kRanks = 8;
@@ -58,7 +29,7 @@ TEST_CASE("simulation: a ring all-reduce on a star takes 2(n-1) messages' times"
   const NicCounters& sent = simulation.fabric().nic_at(0).counters();
   const double wire = static_cast<double>(sent.tx_bytes + kEthernetOverhead * sent.tx_packets);
   const double packet = 4'096 + 14 + 20 + 8 + 12 + 4 + kEthernetOverhead;
-  CHECK(static_cast<double>(last) == doctest::Approx((wire + 14 * packet) * 8e9 / kRate + 14 * 2 * kCable).epsilon(0.0001));
+  CHECK(static_cast<double>(last) == doctest::Approx((wire + 14 * packet) * 8e9 / kStarRate + 14 * 2 * kCable).epsilon(0.0001));
   CHECK(simulation.finished().size() == 14 * kRanks);
 }
 

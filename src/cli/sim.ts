@@ -3,6 +3,7 @@ import { phaseEffect } from "../clocks/sim/phase_effect.js";
 import type { SimPerformance } from "../clocks/sim/types.js";
 import { kMostThreads } from "../native/simulation_types.js";
 import { fastForwardLine, sharesWarning } from "../result/fast_forward_result.js";
+import { recalledLine } from "../result/recalled_result.js";
 import { count, fixed, percent } from "../result/report/format.js";
 import { type FileRequest, findPlaces } from "../scenario/places.js";
 import { type AddVerb, asUsage, type CliContext, placesAndFiles, UsageError, warn } from "./context.js";
@@ -35,6 +36,7 @@ Examples:
   weir sim run incast.yaml --series-format arrow           series for pandas, R, DuckDB
   weir sim run incast.yaml --duration 10s --fast-forward auto
   weir sim run incast.yaml --json --quiet | jq .fct.slowdown
+  weir sim run train.goal --fabric fat-tree.yaml --fast-forward auto
   weir sim run train.goal --fabric fat-tree.yaml --place round-robin
 
 Ctrl-C stops at the time reached and still writes the results so far (exit status 130); once more quits at once.
@@ -63,7 +65,7 @@ export const addSim: AddVerb = (parent, context, done) => {
     )
     .option(
       "--fast-forward <auto|off|bound>",
-      "skip time in which long flows do the same, within a bound, and judge that (default: off; auto: 3%)",
+      "skip time in which long flows do the same, or phases of message graphs that are known, and judge that (default: off; auto: 3%)",
       fastForward,
     )
     .addHelpText("after", kExamples)
@@ -109,8 +111,14 @@ async function run(context: CliContext, named: string, options: SimChoice): Prom
         ...[phaseEffect(scenario, result) ?? []].flat(),
         ...[(result.fast_forward && sharesWarning(result.fast_forward)) ?? []].flat(),
       ],
-      more: ({ performance, result: { fast_forward } }) =>
-        `${fast_forward === undefined ? "" : `${fastForwardLine(fast_forward)}\n`}${performanceLine(performance)}\n`,
+      more: ({ performance, result: { fast_forward: flows, fast_forward_graphs: graphs } }) =>
+        [
+          ...(flows === undefined ? [] : [fastForwardLine(flows)]),
+          ...(graphs === undefined ? [] : [recalledLine(graphs)]),
+          performanceLine(performance),
+        ]
+          .map((line) => `${line}\n`)
+          .join(""),
     }),
   );
 }

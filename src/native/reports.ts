@@ -286,6 +286,26 @@ export interface FastForwardReport {
   /** In their order. */ stretches: SkippedStretch[];
 }
 
+/** Messages of graphs that were not sent as packets, because phases like theirs were known. */
+export interface LearnedReport {
+  /** Why nothing is skipped, or from some time on nothing more; empty: it is. */ reason: string;
+  /** That were sent from machine to machine. */ messages: number;
+  /** How many of these came by memory alone. */ skipped: number;
+  /** Of all. */ bytes: number;
+  /** Of those that were not sent as packets. */ skipped_bytes: number;
+  /** Phases that are over. */ phases: number;
+  /** How many of these came from memory. */ recalled: number;
+  /** Phases that are remembered. */ known: number;
+  /** Phases that went on unlike what was remembered. */ left: number;
+  /** Bytes of messages that were sent as packets from the middle on, because of that. */ left_bytes: number;
+  /** Phases that were known, and simulated to be compared. */ judged: number;
+  /** Their messages. */ judged_messages: number;
+  /** Stretches of the run in which all that began was simulated, to be compared. */ stretches: number;
+  /** Mean of what their lengths differed by, over their mean length. */ error: number;
+  /** The same with its sign: positive where memory is too long. */ bias: number;
+  /** Largest difference, as a part of its phase's length. */ worst: number;
+}
+
 /** By operation of a graph. */
 export interface OperationTimes {
   /** -1: not yet. ns */ started: Float64Array;

@@ -4,6 +4,7 @@ import {
   type FaultState,
   type HostNews,
   kFinished,
+  type LearnedReport,
   type OperationTimes,
   type ProgramFate,
   type QueueHistogram,
@@ -77,6 +78,8 @@ export interface NativeSimulation {
   faults(): FaultState[];
   /** What was skipped; undefined without fast-forward. */
   fastForward(): FastForwardReport | undefined;
+  /** What of a message graph came from memory; undefined without fast-forward, or without a graph. */
+  learned(): LearnedReport | undefined;
   /** Times of a graph's operations; without one, none. */
   operations(): OperationTimes;
   /** What has become of programs, in their order. */

@@ -97,6 +97,11 @@ export class Completions {
     }
   }
 
+  /** Bytes of a flow's messages that are complete. */
+  bytesOf(number: number): number {
+    return this.bytes[number] as number;
+  }
+
   /** Returns true when nothing is left of a flow that has an end. */
   done(number: number): boolean {
     const flow = this.flow(number);

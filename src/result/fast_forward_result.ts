@@ -1,5 +1,6 @@
 /** What a result tells of time that was skipped, and of what that cost. */
 import { z } from "zod";
+import { recalledResultSchema } from "./recalled_result.js";
 import { percent } from "./report/format.js";
 
 const amount = z.number().min(0);
@@ -40,6 +41,12 @@ export const fastForwardResultSchema = open({
 }).describe(
   "Of `sim run --fast-forward`: what was skipped, and the measured errors ([guide](../guides/sim.md#fast-forward)).",
 );
+
+/** What a result has of either kind. */
+export const fastForwardFields = {
+  fast_forward: fastForwardResultSchema.optional(),
+  fast_forward_graphs: recalledResultSchema.optional(),
+};
 
 /** A stretch that was skipped; times in ns, as the core tells of it (`SkippedStretch`): web pages do not know the types of the core. */
 interface Skipped {

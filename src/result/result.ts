@@ -3,7 +3,7 @@
 // divided by its scale and its rates multiplied by it. Only `made`, `fidelity` and `environment` are about wall time and this host.
 import { z } from "zod";
 import { kAlgorithmNames } from "../congestion/algorithms.js";
-import { fastForwardResultSchema } from "./fast_forward_result.js";
+import { fastForwardFields } from "./fast_forward_result.js";
 import { faultResultSchema } from "./fault_result.js";
 import { graphResultSchema } from "./graph_result.js";
 import { madeSchema } from "./made_schema.js";
@@ -433,7 +433,7 @@ export const resultSchema = open({
       "Of a scenario with `failures` or `faults`: what happened to the network before the run ended: `at_s`, and `what` in words.",
     ),
   faults: z.array(faultResultSchema).optional().describe("Of a scenario with `faults`: each that began, in its order."),
-  fast_forward: fastForwardResultSchema.optional(),
+  ...fastForwardFields,
   fidelity: fidelitySchema.describe("Can the result be believed? See [Fidelity](#fidelity)."),
   flows: z
     .array(flowResultSchema)

@@ -18,6 +18,7 @@ import { goodputLimit } from "../../result/goodput_limit.js";
 import type { GraphResult } from "../../result/graph_result.js";
 import { groupResults } from "../../result/groups.js";
 import { nothingSent } from "../../result/nothing.js";
+import { type RecalledResult, recalledReasons } from "../../result/recalled_result.js";
 import type { Recorder } from "../../result/recorder.js";
 import type { FlowResult, LinkResult, Result } from "../../result/result.js";
 import { jainIndex } from "../../result/statistics.js";
@@ -56,6 +57,8 @@ export interface SimulationEvidence {
   stuck: string | undefined;
   /** What was skipped; undefined: nothing may be. */
   fastForward: FastForwardResult | undefined;
+  /** The same of message graphs: then counters are of what was simulated alone. */
+  recalled: RecalledResult | undefined;
 }
 
 export function composeResult(evidence: SimulationEvidence): Result {
@@ -75,7 +78,9 @@ export function composeResult(evidence: SimulationEvidence): Result {
   const nothing = scenario.programs.length > 0 ? undefined : nothingSent(frames);
   if (nothing !== undefined) reasons.push(nothing);
   if (evidence.fastForward !== undefined) reasons.push(...fastForwardReasons(evidence.fastForward));
-  const rows = scenario.flows.slice(0, kFlowRows);
+  if (evidence.recalled !== undefined) reasons.push(...recalledReasons(evidence.recalled));
+  const whole = countsAll(evidence);
+  const rows = !whole ? [] : scenario.flows.slice(0, kFlowRows);
   const omitted = scenario.flows.length - rows.length;
   const fct = evidence.completions.result(now);
   return {
@@ -89,6 +94,7 @@ export function composeResult(evidence: SimulationEvidence): Result {
       faults: faultResults(scenario, evidence.faults, evidence.recorder, Math.min(now, scenario.duration)),
     }),
     ...(evidence.fastForward !== undefined && { fast_forward: evidence.fastForward }),
+    ...(evidence.recalled !== undefined && { fast_forward_graphs: evidence.recalled }),
     fidelity: {
       valid: reasons.length === 0,
       reasons,
@@ -100,18 +106,31 @@ export function composeResult(evidence: SimulationEvidence): Result {
     totals: {
       goodput_bps: totalGoodput(evidence, goodputs),
       jain: jainIndex(goodputs),
-      ...(feedback !== undefined && { feedback_per_s: feedback }),
+      ...(whole && feedback !== undefined && { feedback_per_s: feedback }),
       ...(limit !== undefined && { goodput_limit_bps: limit }),
     },
     groups: groupResults(scenario, goodputs, evidence.completions.table),
     ...(fct !== undefined && { fct }),
     ...(evidence.graphs !== undefined && { graphs: evidence.graphs }),
-    frames,
-    switches: Object.fromEntries(scenario.switches.map(({ name }, i) => [name, resultOfSwitch(evidence, name, i)])),
-    nics: Object.fromEntries(scenario.hosts.map(({ name }, i) => [name, nicResult(counters.nicAt(i), algorithm, 1)])),
-    links: linkResults(evidence),
-    ...(scenario.transport.type === "rc" && { transport: counters.allTransports().byName() }),
+    ...(whole
+      ? {
+          frames,
+          switches: Object.fromEntries(
+            scenario.switches.map(({ name }, i) => [name, resultOfSwitch(evidence, name, i)]),
+          ),
+          nics: Object.fromEntries(
+            scenario.hosts.map(({ name }, i) => [name, nicResult(counters.nicAt(i), algorithm, 1)]),
+          ),
+          links: linkResults(evidence),
+          ...(scenario.transport.type === "rc" && { transport: counters.allTransports().byName() }),
+        }
+      : { switches: {}, nics: {} }),
   };
+}
+
+/** Whether devices have counted everything: messages that came from memory have passed none. */
+function countsAll({ recalled }: SimulationEvidence): boolean {
+  return recalled === undefined || recalled.skipped === 0;
 }
 
 /** Account of frames as on the wire; those that were in the network at the end are not missing. */
@@ -136,7 +155,8 @@ interface Delivered {
  * Payload of a flow and the time that it took: after the warm-up for flows without an end, as on the wire; from the first byte to
  * the last for the others, or to where the run ended.
  */
-function delivered({ scenario, counters, warm, completions, now }: SimulationEvidence, number: number): Delivered {
+function delivered(evidence: SimulationEvidence, number: number): Delivered {
+  const { scenario, counters, warm, completions, now } = evidence;
   const flow = scenario.flows[number] as Flow;
   const ends = hasEnd(flow);
   const last = Math.min(now, flow.stop, scenario.duration);
@@ -146,16 +166,18 @@ function delivered({ scenario, counters, warm, completions, now }: SimulationEvi
   const receiver = counters.receiverOf(number);
   const grown = (name: string) => receiver.sum(name) - (before?.sum(name) ?? 0);
   const seconds = Math.max(0, to - from) / 1e9;
-  const bytes = grown("rx_bytes");
+  const bytes = countsAll(evidence) ? grown("rx_bytes") : completions.bytesOf(number);
   return { bytes, wireBytes: grown("rx_wire_bytes"), seconds, goodput: seconds > 0 ? (bytes * 8) / seconds : 0 };
 }
 
 /** Goodput of all flows: those without an end count as on the wire, the others with what arrived after the warm-up, over that time. */
-function totalGoodput({ scenario, counters, warm, now }: SimulationEvidence, goodputs: readonly number[]): number {
+function totalGoodput(evidence: SimulationEvidence, goodputs: readonly number[]): number {
+  const { scenario, counters, warm, completions, now } = evidence;
   const seconds = (Math.min(now, scenario.duration) - scenario.warmup) / 1e9;
   return scenario.flows.reduce((sum, flow, i) => {
     if (!hasEnd(flow)) return sum + (goodputs[i] as number);
     if (warm === undefined || seconds <= 0) return sum;
+    if (!countsAll(evidence)) return sum + (completions.bytesOf(i) * 8) / seconds;
     const bytes = counters.receiverOf(i).sum("rx_bytes") - warm.receiverOf(i).sum("rx_bytes");
     return sum + (bytes * 8) / seconds;
   }, 0);

@@ -16,6 +16,7 @@ import {
 import { kRecordWords } from "../../native/types.js";
 import { Completions } from "../../result/completions.js";
 import { fastForwardResult } from "../../result/fast_forward_result.js";
+import { recalledResult } from "../../result/recalled_result.js";
 import { Recorder } from "../../result/recorder.js";
 import { changedAt, changeTimes } from "../../scenario/changes.js";
 import { Fabric, type SwitchTable } from "../../scenario/fabric.js";
@@ -40,6 +41,13 @@ const kSlice = 200_000;
 /** The same where programs run, whose every turn takes longer than many events. */
 const kSliceOfPrograms = 1_000;
 const kDrained = 4096;
+/** Where messages come from memory, nothing is sampled: queues do not see them. */
+const kNoSamples = {
+  sample_interval: 0,
+  sampled_flows: new Uint32Array(0),
+  sampled_queues: [],
+  all_distributions: false,
+};
 
 /**
  * Runs until the scenario's duration, or `options.until`, or until aborted: then the outcome covers what has happened so far, and is
@@ -65,6 +73,7 @@ export async function runSimulation(
     ...composed,
     ...threading(options.threads ?? 1),
     ...(bound !== undefined && { fast_forward: { bound, due: [...due, until] } }),
+    ...(bound !== undefined && scenario.graphs.length > 0 && kNoSamples),
   };
   const operations = scenario.graphs.reduce((sum, { graph }) => sum + graph.kind.length, 0);
   const meter = new ProgressMeter(until, options.onProgress, operations);
@@ -235,6 +244,7 @@ class Run {
     const ended = this.graphs?.endedAt ?? stuck ?? this.#programsEnd;
     const scenario = ended === undefined ? this.scenario : { ...this.scenario, duration: ended };
     const skipped = simulation.fastForward();
+    const learned = simulation.learned();
     const [now, until] = ended === undefined ? [this.now, limit] : [ended, ended];
     const result = composeResult({
       scenario,
@@ -257,6 +267,7 @@ class Run {
       graphs,
       stuck: this.graphs?.stuck,
       fastForward: skipped && fastForwardResult(skipped, this.bound ?? 0, now),
+      recalled: learned && recalledResult(learned, this.bound ?? 0),
     });
     if (this.programs !== undefined) result.programs = this.programs.results(simulation.programs());
     return {

@@ -14,7 +14,7 @@ export interface SimOptions extends RunOptions<SimProgress> {
   timeline?: boolean | undefined;
   /** Number of threads that run it, one by default; "auto": as many as there are CPUs, fewer where the network gains nothing by them. */
   threads?: number | "auto" | undefined;
-  /** Skips time in which a network of long flows does the same, within this part of what it does. Default: skips nothing. */
+  /** Skips time in which a network of long flows does the same, or phases of message graphs that are known, within this part of what it does. Default: skips nothing. */
   fastForward?: number | undefined;
   /** Ends the run at this time, as if the scenario lasted no longer, ns. Beyond the duration: without effect. */
   until?: number | undefined;

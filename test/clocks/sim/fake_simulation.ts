@@ -1,6 +1,7 @@
 /** A native simulation that does as told: time passes in steps, and counters are what a test says they are at a time. */
 import type {
   FastForwardReport,
+  LearnedReport,
   NativeSimulation,
   NativeSimulationRoutes,
   NativeSimulationSwitch,
@@ -76,6 +77,7 @@ export interface FakeScript {
   /** Data packets, by flow. */
   underWay?: number[];
   fastForward?: FastForwardReport;
+  learned?: LearnedReport;
 }
 
 export class FakeSimulation {
@@ -115,6 +117,7 @@ export class FakeSimulation {
       },
       faults: () => [],
       fastForward: () => script.fastForward,
+      learned: () => script.learned,
       programs: () => [],
       takeNews: () => [],
       tellProgram: () => undefined,
