@@ -47,7 +47,9 @@ ProgramHosts::ProgramHosts(const SimulationConfig& config, ProgramPlan plan)
 
 ProgramHosts::~ProgramHosts() {
   end();
-  if (network_ >= 0) ::close(network_);
+  for (const int one : {namespaces_.network, namespaces_.ipc}) {
+    if (one >= 0) ::close(one);
+  }
 }
 
 void ProgramHosts::end() {
@@ -79,7 +81,7 @@ void ProgramHosts::begin(Fabric& fabric) {
           news_.push_back(std::move(news));
         });
   }
-  network_ = make_program_network(addresses);
+  namespaces_ = make_program_namespaces(addresses);
   const auto has_programs = [](const auto& broker) { return broker != nullptr; };
   first_ = static_cast<uint32_t>(std::ranges::find_if(brokers_, has_programs) - brokers_.begin());
   for (const PlannedProgram& one : plan_.programs) ask_for(one.start);
@@ -228,8 +230,12 @@ bool ProgramHosts::start_ready(Time now) {
 
 void ProgramHosts::start(uint32_t number, Time now) {
   const PlannedProgram& one = plan_.programs[number];
-  ProgramStart how{
-      .command = one.command, .environment = one.environment, .output = one.output, .errors = one.errors, .network = network_};
+  ProgramStart how{.command = one.command,
+                   .environment = one.environment,
+                   .output = one.output,
+                   .errors = one.errors,
+                   .namespaces = namespaces_,
+                   .shared_memory = plan_.folder + "/shm"};
   std::string names;
   for (uint32_t i = 0; i < nics_.size(); ++i) names += (i > 0 ? " " : "") + plan_.names[i] + "=" + text_of(nics_[i].ip);
   const auto set = [&](const char* name, const std::string& value) { how.environment.push_back(name + ("=" + value)); };

@@ -12,6 +12,7 @@
 #include "hosts/nic_broker.h"
 #include "hosts/one_processor.h"
 #include "hosts/program_plan.h"
+#include "hosts/program_process.h"
 #include "hosts/turns.h"
 #include "simulation/fabric.h"
 
@@ -65,7 +66,7 @@ class ProgramHosts final : public HostWork {
   ProgramPlan plan_;
   std::vector<ProgramFate> states_;
   Turns turns_;
-  int network_ = -1;
+  ProgramNamespaces namespaces_;
   Fabric* fabric_ = nullptr;
   std::vector<std::unique_ptr<NicBroker>> brokers_;  // by NIC; null: it has no programs
   uint32_t first_ = 0;                               // NIC

@@ -48,20 +48,23 @@ int set_addresses(const std::vector<std::string>& addresses) {
 
 }  // namespace
 
-int make_program_network(const std::vector<std::string>& addresses) {
-  int found = -1;
+ProgramNamespaces make_program_namespaces(const std::vector<std::string>& addresses) {
+  ProgramNamespaces made;
   int error = 0;
   // A thread of its own enters it, and ends.
   std::thread([&] {
-    if (::unshare(CLONE_NEWNET) < 0) {
+    if (::unshare(CLONE_NEWNET | CLONE_NEWIPC) < 0) {
       error = errno;
       return;
     }
     error = set_addresses(addresses);
-    if (error == 0) found = ::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
-    if (error == 0 && found < 0) error = errno;
+    if (error == 0) made.network = ::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+    if (error == 0 && made.network < 0) error = errno;
+    if (error == 0) made.ipc = ::open("/proc/thread-self/ns/ipc", O_RDONLY | O_CLOEXEC);
+    if (error == 0 && made.ipc < 0) error = errno;
   }).join();
-  if (found >= 0) return found;
+  if (error == 0) return made;
+  if (made.network >= 0) ::close(made.network);
   errno = error;
   throw NativeError::from_errno("unshare", "programs in virtual time have no network of their own", kRights);
 }
@@ -83,11 +86,14 @@ pid_t start_program(const ProgramStart& start) {
   const int in = ::open("/dev/null", O_RDONLY), out = ::open(start.output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644),
             errors = ::open(start.errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
   const bool ready = ::dup2(in, 0) == 0 && ::dup2(out, 1) == 1 && ::dup2(errors, 2) == 2 &&
-                     ::syscall(SYS_setns, start.network, CLONE_NEWNET) == 0 && ::personality(ADDR_NO_RANDOMIZE) >= 0;
+                     ::syscall(SYS_setns, start.namespaces.network, CLONE_NEWNET) == 0 &&
+                     ::syscall(SYS_setns, start.namespaces.ipc, CLONE_NEWIPC) == 0 && ::personality(ADDR_NO_RANDOMIZE) >= 0;
   ::syscall(SYS_close_range, 3, ~0u, 0);
-  // Its processes find themselves under /proc, where mounts are allowed.
-  if (::unshare(CLONE_NEWNS) == 0 && ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0)
+  // Its processes find themselves under /proc, and no other run's memory under /dev/shm, where mounts are allowed.
+  if (::unshare(CLONE_NEWNS) == 0 && ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0) {
     (void)!::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr);
+    (void)!::mount(start.shared_memory.c_str(), "/dev/shm", nullptr, MS_BIND, nullptr);
+  }
   if (ready) ::execve("/bin/sh", const_cast<char**>(arguments), environment.data());
   ::_exit(kNotStarted);
 }

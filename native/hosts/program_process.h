@@ -1,5 +1,5 @@
-// Processes of programs in virtual time, and the network in which they have sockets: one for all, apart from the machine's, where
-// each host has its address.
+// Processes of programs in virtual time, and what they share apart from the machine: a network in which each host has its
+// address, and memory.
 #pragma once
 
 #include <sys/types.h>
@@ -10,16 +10,21 @@
 
 namespace weir {
 
-// Descriptor of a new network namespace whose loopback has the addresses (IPv4, dotted). Throws NativeError where the system
-// refuses.
-int make_program_network(const std::vector<std::string>& addresses);
+// Descriptors of new namespaces; -1: none.
+struct ProgramNamespaces {
+  int network = -1;
+  int ipc = -1;  // System V's
+};
+// The network's loopback has the addresses (IPv4, dotted). Throws NativeError where the system refuses.
+ProgramNamespaces make_program_namespaces(const std::vector<std::string>& addresses);
 
 struct ProgramStart {
   std::string command;
   std::vector<std::string> environment;
   std::string output;
   std::string errors;
-  int network = -1;
+  ProgramNamespaces namespaces;
+  std::string shared_memory;  // folder that is their /dev/shm
 };
 // Starts `sh -c command` as process 1 of its own namespace, whose addresses of memory are those of each run, and which ends with
 // the calling thread. Throws NativeError.

@@ -39,6 +39,9 @@ const kMessageQueue = 1 << 20;
 const kInherited = ["HOME", "USER", "LANG", "WEIR_RECORD"];
 /** Folder of what programs find as commands. */
 const kCommands = "bin";
+/** Folders for what programs share: their /dev/shm, by which native/hosts/ knows it, and their temporary files. */
+const kSharedMemory = "shm";
+const kTemporary = "tmp";
 /** File of a host's folder: variables of its programs. */
 const kOfHost = "variables";
 /**
@@ -87,6 +90,8 @@ export class SimPrograms {
     const numbers = new Map(programs.map(({ id }, i) => [id, i]));
     const environments = new Map(hosts.map(({ name }) => [name, this.#environment(name, libraries)]));
     writeLauncher(join(this.#folder, kCommands));
+    makeFolder(join(this.#folder, kSharedMemory));
+    makeFolder(join(this.#folder, kTemporary));
     this.plan = {
       folder: this.#folder,
       names: hosts.map(({ name }) => name),
@@ -182,6 +187,8 @@ export class SimPrograms {
       ...rest,
       LD_PRELOAD: `${join(libraries, kTurns)}:${preload}`,
       PATH: `${join(this.#folder, kCommands)}:${process.env.PATH ?? "/usr/local/bin:/usr/bin:/bin"}`,
+      // Process numbers are the same in each run, and names of temporary files often come from them.
+      TMPDIR: join(this.#folder, kTemporary),
       WEIR_HOST: host,
       WEIR_VIRTUAL_FOLDER: this.#folder,
     };
