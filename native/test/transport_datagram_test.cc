@@ -171,7 +171,7 @@ TEST_CASE("where frames are made elsewhere, datagrams are complete one by one as
   Datagrams d;
   Datagram away{
       20,
-      {.memory = d.memory, .completions = d.outbox, .counters = d.counters, .addresses = &d.addresses, .tells_left = true},
+      {.memory = d.memory, .completions = d.outbox, .counters = d.counters, .tells_left = true, .addresses = &d.addresses},
       4,
       4};
   for (QueuePairState to : {QueuePairState::init, QueuePairState::rtr, QueuePairState::rts}) away.modify(to, d.attributes);

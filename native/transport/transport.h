@@ -58,8 +58,8 @@ struct TransportContext {
   bool payload = true;  // packets carry their payload's bytes; not in simulation: only the 32 bytes of a selective NAK do
   // A send that cannot leave stops sends alone (SQE), where the service has no acknowledgements.
   bool send_queue_errors = false;
-  const AddressTable* addresses = nullptr;  // for datagrams; null: the sender of datagrams has it
   bool tells_left = false;                  // who takes packets that nobody acknowledges says when they have left
+  const AddressTable* addresses = nullptr;  // for datagrams; null: the sender of datagrams has it
 };
 
 class Transport {
