@@ -81,11 +81,10 @@ export class ConnectionManager {
   constructor({ link, neighbours, address, clock, responseTimeout, random }: ManagerOptions) {
     this.#neighbours = neighbours;
     this.#random = random ?? (() => randomInt(2 ** 32));
-    const events = {
-      message: (message: Message, from: Peer) => this.#receive(message, from),
-      unreachable: (peer: string) => this.#unreachable(peer),
-    };
-    this.#port = new GsiPort(link, address, events, this.#random);
+    this.#port = new GsiPort(link, address, {
+      message: (message, from) => this.#receive(message, from),
+      unreachable: (peer) => this.#unreachable(peer),
+    });
     this.#host = {
       clock: clock ?? systemClock,
       counters: this.#port.counters,

@@ -44,16 +44,13 @@ export class GsiPort {
   readonly counters: CmCounters = { ...kNoCounts };
   readonly #unsubscribe: () => void;
   #psn = 0;
-  #identification: number;
+  #identification = 0;
 
   constructor(
     private readonly link: FrameLink,
     address: string,
     events: GsiEvents,
-    /** Returns 32 random bits. */
-    random: () => number,
   ) {
-    this.#identification = random() % 0xffff;
     this.address = canonicalAddress(address);
     this.#unsubscribe = link.onFrame((bytes) => {
       const frame = readMadFrame(bytes);
