@@ -45,11 +45,14 @@ int destroy_cq(ibv_cq* cq) {
   return 0;
 }
 
-// Waiting completions stay; fewer places than these are refused.
+// Waiting completions stay; fewer places than these are refused. Hardware has sent by now what was just posted, and has completed
+// it.
 int resize_cq(ibv_cq* cq, int entries) {
   CompletionQueue& queue = queue_of(cq);
   if (entries < 1 || entries > kMostCompletions) return EINVAL;
-  const std::lock_guard lock(nic_of(cq->context).mutex());
+  ProgramNic& nic = nic_of(cq->context);
+  if (entries < cq->cqe) nic.let_all_leave();
+  const std::lock_guard lock(nic.mutex());
   const std::lock_guard readers(queue.readers);
   const uint32_t read = queue.read.load();
   const uint32_t waiting = queue.written.load() - read;
