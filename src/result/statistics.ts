@@ -28,7 +28,8 @@ const kQuantiles = [0.5, 0.95, 0.99];
  */
 export function jainIndex(shares: readonly number[]): number {
   const squares = shares.reduce((total, share) => total + share * share, 0);
-  return squares === 0 ? 0 : sum([...shares]) ** 2 / (shares.length * squares);
+  // Rounded, equal shares may come to a little more.
+  return squares === 0 ? 0 : Math.min(1, sum([...shares]) ** 2 / (shares.length * squares));
 }
 
 /** Mean, percentiles and maximum of samples; a percentile is the smallest sample with that share at or below it. */

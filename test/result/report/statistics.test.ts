@@ -12,6 +12,14 @@ describe("jainIndex", () => {
   ])("of %j is %d", (shares, index) => {
     expect(jainIndex(shares)).toBeCloseTo(index, 12);
   });
+
+  it("of equal shares is 1 and no more, however they are rounded", () => {
+    for (let divisor = 1; divisor < 50; divisor++) {
+      for (let count = 2; count < 40; count++) {
+        expect(jainIndex(Array(count).fill(97.6e9 / divisor))).toBeLessThanOrEqual(1);
+      }
+    }
+  });
 });
 
 describe("spread", () => {
