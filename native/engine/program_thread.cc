@@ -4,6 +4,7 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "engine/program_transports.h"
 #include "engine/worker_clock.h"

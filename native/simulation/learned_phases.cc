@@ -1,6 +1,7 @@
 #include "simulation/learned_phases.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "simulation/division.h"

@@ -1,6 +1,7 @@
 // What is remembered of phases of message graphs.
 #include <doctest/doctest.h>
 
+#include <utility>
 #include <vector>
 
 #include "simulation/phase_memory.h"

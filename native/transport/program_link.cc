@@ -1,6 +1,7 @@
 #include "transport/program_link.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <utility>
 

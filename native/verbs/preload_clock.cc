@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "verbs/preload.h"
 #include "verbs/preload_turns.h"

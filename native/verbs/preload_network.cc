@@ -13,6 +13,9 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdarg>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>

@@ -4,6 +4,9 @@
 #include <signal.h>
 #include <time.h>
 
+#include <cerrno>
+#include <cstdint>
+
 #include "verbs/preload.h"
 #include "verbs/preload_turns.h"
 

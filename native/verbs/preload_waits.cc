@@ -15,6 +15,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdarg>
+#include <cstdint>
+#include <cstring>
 
 #include "verbs/preload.h"
 #include "verbs/preload_turns.h"
