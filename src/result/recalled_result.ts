@@ -71,6 +71,9 @@ export function recalledResult(learned: Learned, bound: number): RecalledResult 
 export function recalledReasons({ bound, skipped, left_part, errors }: RecalledResult): string[] {
   if (skipped === 0) return [];
   return [
+    ...(errors === undefined
+      ? [`nothing of the ${percent(skipped)} of all bytes that came from memory was compared: use --fast-forward off`]
+      : []),
     ...(errors !== undefined && errors.mean > bound
       ? [
           `phases that came from memory are off by ${percent(errors.mean)}, more than the bound of ${percent(bound)}: use --fast-forward off`,
