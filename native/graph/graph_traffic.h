@@ -82,6 +82,8 @@ class GraphTraffic {
   void begin(GraphNics& nics, const std::function<Sender(const GraphConnection&)>& sender_of, Time origin = 0);
 
   void wake(uint32_t nic, Time now);
+  // Whether two ranks are on different machines.
+  bool apart(uint32_t rank, uint32_t other) const { return machine_of_rank_[rank] != machine_of_rank_[other]; }
   // When a NIC's machine wants to be woken next; kNever: something has to arrive first.
   Time wakes(uint32_t nic) const { return machines_[machine_of_nic_[nic]].wakes; }
   // A NIC's listener hears that a message has arrived, or that one is acknowledged.

@@ -54,10 +54,15 @@ class Simulation::Graph final : public HostWork, public GraphNics, public Learne
   std::unique_ptr<LearnedPhases> phases;  // null: all is packets
 
  private:
+  // From machine to machine.
   uint64_t messages() const {
     const MessageGraph& graph = traffic.graph();
     uint64_t count = 0;
-    for (uint32_t i = 0; i < graph.size(); ++i) count += graph.kind(i) == OperationKind::send ? 1 : 0;
+    for (uint32_t rank = 0; rank < graph.ranks(); ++rank) {
+      for (uint32_t i = graph.first(rank); i < graph.first(rank + 1); ++i) {
+        count += graph.kind(i) == OperationKind::send && traffic.apart(rank, graph.peer(i)) ? 1 : 0;
+      }
+    }
     return count;
   }
   static PlacedGraph taken(PlacedGraph& graph) {

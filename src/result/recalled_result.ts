@@ -67,12 +67,17 @@ export function recalledResult(learned: Learned, bound: number): RecalledResult 
   };
 }
 
+/** Fewer phases than these say nothing of all others. */
+const kFewestJudged = 20;
+
 /** Why such a run is not to be believed; empty: it is. */
-export function recalledReasons({ bound, skipped, left_part, errors }: RecalledResult): string[] {
+export function recalledReasons({ bound, skipped, left_part, judged, errors }: RecalledResult): string[] {
   if (skipped === 0) return [];
   return [
-    ...(errors === undefined
-      ? [`nothing of the ${percent(skipped)} of all bytes that came from memory was compared: use --fast-forward off`]
+    ...(judged < kFewestJudged
+      ? [
+          `${percent(skipped)} of all bytes came from memory, and ${judged} phases were compared, of ${kFewestJudged} that it takes: use --fast-forward off`,
+        ]
       : []),
     ...(errors !== undefined && errors.mean > bound
       ? [
