@@ -15,10 +15,12 @@ constexpr double kTolerance = 0.02;
 constexpr double kTail = 0.01;
 // Messages of a phase that is remembered, at most; a run that has a longer one is simulated from there on.
 constexpr size_t kMostMembers = 20'000;
-// Stretches of a run that are simulated to be compared, and the part of all messages that each is.
+// Stretches of a run that are simulated to be compared, and the part of all messages that each is; but so many at least, if that
+// is not too large a part of a short run.
 constexpr uint64_t kJudgedStretches = 3;
 constexpr uint64_t kStretchPart = 1'500;
-constexpr uint64_t kLeastStretch = 8;
+constexpr uint64_t kLeastStretch = 32;
+constexpr uint64_t kShortRunPart = 20;
 // How often a flow's phases may go on unlike what is remembered before those that it begins are only recalled as phases of
 // several.
 constexpr uint8_t kMostSurprises = 3;
@@ -27,15 +29,6 @@ constexpr uint64_t kLook = 1'024;
 constexpr double kWorthwhile = 0.1;
 // Part of the phases that may go on unlike what is remembered.
 constexpr double kMostLeft = 0.05;
-// Messages of a flow that are told apart from its later ones where a controller may take that long to settle.
-constexpr uint8_t kAges = 4;
-
-// Whether the rate of a flow that is alone changes: controllers that hear of acknowledgements move it all the time.
-bool settles_slowly(const SimulationConfig& config) {
-  const auto moves = [](const SimulatedNic& nic) { return (hears(nic.parameters.congestion) & kHearsTelemetry) != 0; };
-  return std::ranges::any_of(config.nics, moves);
-}
-
 }  // namespace
 
 LearnedPhases::LearnedPhases(const SimulationConfig& config, Network& network, uint64_t messages,
@@ -44,7 +37,6 @@ LearnedPhases::LearnedPhases(const SimulationConfig& config, Network& network, u
       network_(network),
       machine_of_nic_(std::move(machine_of_nic)),
       expected_(messages),
-      ages_(settles_slowly(config) ? kAges : 1),
       window_(longest_window(config)),
       memory_(kTolerance, window_),
       ways_(config),
@@ -93,20 +85,20 @@ void LearnedPhases::begin(Time now, uint32_t flow, uint32_t word, uint64_t bytes
          .answer = 0,
          .has_arrived = false,
          .is_acknowledged = false};
-  if (flows_[flow].age < ages_) ++flows_[flow].age;
+  flows_[flow].age = 1;
   const bool fresh = touched_.empty();
   const uint32_t place = join(number);
   Component& component = components_[place];
   for (const MessageHop& hop : ways_.hops(flow)) uses_[hop.direction].push_back({number, own.generation, hop.after});
   if (fresh) {
     component.real = component.judged = off_ || simulates(flow);
-    expect(component, number);
+    expect(component);
     if (!component.real) {
       component.alone = flows_[flow].surprises < kMostSurprises && own.expected != kNever;
       find_candidates(component);
     }
   } else if (component.line) {
-    expect(component, number);
+    expect(component);
     if (component.real && !component.judged && component.clean && own.expected != kNever) {
       component.real = false;
       component.alone = true;
@@ -132,7 +124,7 @@ void LearnedPhases::begin(Time now, uint32_t flow, uint32_t word, uint64_t bytes
 bool LearnedPhases::simulates(uint32_t flow) {
   const auto next = static_cast<uint64_t>(report_.stretches) + 1;
   if (left_of_stretch_ == 0 && next <= kJudgedStretches && begun_ >= next * expected_ / (kJudgedStretches + 1)) {
-    left_of_stretch_ = std::max(expected_ / kStretchPart, kLeastStretch);
+    left_of_stretch_ = std::max(expected_ / kStretchPart, std::min(kLeastStretch, expected_ / kShortRunPart + 1));
     report_.stretches += 1;
   }
   if (left_of_stretch_ > 0) return true;
@@ -361,18 +353,19 @@ void LearnedPhases::leave(uint32_t place, Time now) {
   own.alone = false;
   own.candidates.clear();
   bool late = false;
-  Time free = 0;  // of a line: when the message before comes
+  Time free = 0;  // of a line: when the last byte of the message before leaves
   for (const uint32_t number : own.members) {
     Message& message = messages_[number];
-    const Time from = std::max(message.begins, free);
-    if (own.line) free = message.real && !message.has_arrived ? message.expected : message.arrives;
-    if (message.real || message.has_arrived) continue;
+    const Time after = ways_.hops(message.flow).back().after;
+    const Time from = std::max(message.begins, free), leaves = message.arrives == kNever ? kNever : message.arrives - after;
+    if (own.line) free = message.real && !message.has_arrived ? message.expected - after : leaves;
+    // What has left its sender comes as it was foretold.
+    if (message.real || message.has_arrived || leaves <= now) continue;
     message.real = true;
     message.sent = message.bytes;
-    const bool before = message.begins < now && message.arrives != kNever;
-    if (before) {
-      const double left = std::clamp(
-          static_cast<double>(message.arrives - now) / static_cast<double>(std::max<Time>(1, message.arrives - from)), 0.0, 1.0);
+    if (message.begins < now && leaves != kNever) {
+      const double left =
+          std::min(1.0, static_cast<double>(leaves - now) / static_cast<double>(std::max<Time>(1, leaves - from)));
       message.sent =
           std::max<uint64_t>(message.bytes > 0 ? 1 : 0, static_cast<uint64_t>(left * static_cast<double>(message.bytes)));
       report_.left_bytes += static_cast<double>(message.sent);
@@ -445,6 +438,7 @@ bool LearnedPhases::heard(Time now, uint32_t flow, bool arrived, uint32_t word) 
   if (arrived) {
     message.has_arrived = true;
     message.arrives = now;
+    count(message);
     return true;
   }
   message.acknowledged = now;
@@ -463,6 +457,7 @@ void LearnedPhases::end(uint32_t number, Time now, bool arrived) {
   const uint32_t word = message.word;
   if (arrived) {
     message.has_arrived = true;
+    count(message);
     report_.skipped += 1;
     report_.skipped_bytes += static_cast<double>(message.bytes);
     return network_.tell(flow.to, true, word, now);

@@ -44,6 +44,9 @@ struct LearnedReport {
   double error = 0;
   double bias = 0;
   double worst = 0;
+  double contended = 0;
+  double judged_contended = 0;
+  double contended_error = 0;
 };
 void describe(auto& v, Of<LearnedReport> auto& report) {
   v.type("LearnedReport", "Messages of graphs that were not sent as packets, because phases like theirs were known.");
@@ -64,6 +67,10 @@ void describe(auto& v, Of<LearnedReport> auto& report) {
   v("error", report.error, field::any("Mean of what their lengths differed by, over their mean length."));
   v("bias", report.bias, field::any("The same with its sign: positive where memory is too long."));
   v("worst", report.worst, field::any("Largest difference, as a part of its phase's length."));
+  v("contended", report.contended,
+    field::any("Part of the time that messages took, in all, of those that were simulated and met messages of other flows."));
+  v("judged_contended", report.judged_contended, field::any("How many of the phases that were compared were of several flows."));
+  v("contended_error", report.contended_error, field::any("As error, of these alone."));
 }
 
 class LearnedPhases {
@@ -98,7 +105,7 @@ class LearnedPhases {
  private:
   // What is known of a flow.
   struct Flow {
-    uint8_t age = 0;        // messages that it has had, as far as they are told apart
+    uint8_t age = 0;        // 1: it has had a message
     uint8_t surprises = 0;  // how often a phase that it began went on unlike what is remembered
     bool again = false;     // the next phase that it begins is simulated
     uint32_t delayed = 0;   // messages that are about to be sent
@@ -165,9 +172,12 @@ class LearnedPhases {
   void close(uint32_t component);
   PhaseMessage described(const Component& own, const Message& message) const;
   uint32_t compare(const Component& own);
-  void expect(const Component& own, uint32_t message);
+  bool waits(const Message& message, Time before) const;
+  void expect(const Component& own);
+  void expect(Message& message, const Message* before) const;
   void learn_of_line(const Component& own, uint32_t message);
-  void judge(Time length, Time foretold, size_t messages);
+  void judge(Time length, Time foretold, size_t messages, bool contended);
+  void count(const Message& message);
   void schedule(uint32_t nic, Time now, Due due);
   bool simulates(uint32_t flow);
   void look(Time now);
@@ -179,7 +189,6 @@ class LearnedPhases {
   Network& network_;
   std::vector<uint32_t> machine_of_nic_;
   uint64_t expected_;
-  uint8_t ages_;  // see Message
   Time window_;
   PhaseMemory memory_;
   MessageWays ways_;
@@ -200,6 +209,8 @@ class LearnedPhases {
   LearnedReport report_;
   uint64_t left_of_stretch_ = 0;
   double lengths_ = 0, differences_ = 0, signed_ = 0;
+  double contended_lengths_ = 0, contended_differences_ = 0;
+  double took_ = 0, took_contended_ = 0;  // time of messages that are over
 };
 
 }  // namespace weir

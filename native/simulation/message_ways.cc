@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "congestion/controller.h"
 #include "simulation/flow_ways.h"
 
 namespace weir {
@@ -52,6 +53,10 @@ std::string phases_refusal(const SimulationConfig& config) {
   if (std::ranges::any_of(config.links, impaired)) return "links are impaired by chance";
   const auto storms = [](const SimulatedNic& nic) { return nic.parameters.pause_storm.priorities != 0; };
   if (std::ranges::any_of(config.nics, storms)) return "a host pauses its link at times of its own";
+  const auto moves = [](const SimulatedNic& nic) { return (hears(nic.parameters.congestion) & kHearsAcknowledgements) != 0; };
+  if (std::ranges::any_of(config.nics, moves)) {
+    return "congestion control moves with each acknowledgement, and so how long a message takes depends on all before it";
+  }
   const auto learns = [](const SimulatedSwitch& device) { return device.parameters.learning; };
   if (std::ranges::any_of(config.switches, learns)) return "switches learn where hosts are";
   if (config.fast_forward->due.size() > 1) return "something happens to the network during the run";

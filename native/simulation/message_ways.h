@@ -22,6 +22,7 @@ class MessageWays {
   // Throws NativeError INVALID_CONFIG as FlowWays does.
   explicit MessageWays(const SimulationConfig& config);
 
+  // The last link first.
   std::span<const MessageHop> hops(uint32_t flow) const { return std::span(hops_).subspan(ways_[flow].first, ways_[flow].count); }
   // Ways of one kind have links of the same rates and delays, in the same order.
   uint32_t kind(uint32_t flow) const { return ways_[flow].kind; }

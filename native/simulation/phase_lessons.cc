@@ -9,7 +9,6 @@
 #include "simulation/learned_phases.h"
 
 namespace weir {
-
 void LearnedPhases::close(uint32_t place) {
   Component& own = components_[place];
   report_.phases += 1;
@@ -65,25 +64,54 @@ uint32_t LearnedPhases::compare(const Component& own) {
     length = std::max(length, message.arrives - own.begins);
     foretold = std::max(foretold, message.begins - own.begins + known.arrives - known.begins);
   }
-  judge(length, foretold, own.members.size());
+  judge(length, foretold, own.members.size(), true);
   return phase;
 }
 
-void LearnedPhases::judge(Time length, Time foretold, size_t messages) {
+void LearnedPhases::judge(Time length, Time foretold, size_t messages, bool contended) {
   report_.judged += 1;
   report_.judged_messages += static_cast<double>(messages);
   const auto difference = static_cast<double>(foretold - length);
   lengths_ += static_cast<double>(length);
   differences_ += std::abs(difference);
   signed_ += difference;
+  if (contended) {
+    report_.judged_contended += 1;
+    contended_lengths_ += static_cast<double>(length);
+    contended_differences_ += std::abs(difference);
+  }
   report_.worst = std::max(report_.worst, std::abs(difference) / static_cast<double>(std::max<Time>(1, length)));
+}
+
+// A message has come.
+void LearnedPhases::count(const Message& message) {
+  const auto took = static_cast<double>(message.arrives - message.begins);
+  took_ += took;
+  if (message.real && !components_[message.component].line) took_contended_ += took;
 }
 
 // ---- lines ----
 
-// When a message that has just joined a line should come: as others did behind another, or alone.
-void LearnedPhases::expect(const Component& own, uint32_t number) {
-  Message& message = messages_[number];
+// Whether a message waits for one of the same flow that comes then, as it began before the last byte of that had left.
+bool LearnedPhases::waits(const Message& message, Time before) const {
+  return message.begins < before - ways_.hops(message.flow).back().after;
+}
+
+// When the messages of a line should come, from the first on of which that was not known when it began.
+void LearnedPhases::expect(const Component& own) {
+  size_t place = own.members.size() - 1;
+  const auto unknown = [&](size_t i) {
+    const Message& message = messages_[own.members[i]];
+    return !message.has_arrived && message.expected == kNever;
+  };
+  while (place > 0 && unknown(place - 1)) --place;
+  for (; place < own.members.size(); ++place) {
+    expect(messages_[own.members[place]], place == 0 ? nullptr : &messages_[own.members[place - 1]]);
+  }
+}
+
+// As others did behind another, or alone.
+void LearnedPhases::expect(Message& message, const Message* before) const {
   const uint32_t kind = ways_.kind(message.flow);
   PhaseMemory::Times alone, behind;
   const bool known = memory_.recall({kind, message.age, false, message.bytes}, alone);
@@ -91,10 +119,9 @@ void LearnedPhases::expect(const Component& own, uint32_t number) {
     message.expected = message.begins + alone.arrives;
     message.answer = alone.acknowledged;
   }
-  if (own.members.size() < 2) return;
-  const Message& before = messages_[own.members[own.members.size() - 2]];
-  const Time comes = before.has_arrived ? before.arrives : before.expected;
-  if (comes <= message.begins) return;
+  if (before == nullptr) return;
+  const Time comes = before->has_arrived ? before->arrives : before->expected;
+  if (comes != kNever && !waits(message, comes)) return;
   if (comes == kNever || !memory_.recall({kind, message.age, true, message.bytes}, behind)) {
     message.expected = kNever;
     return;
@@ -107,13 +134,13 @@ void LearnedPhases::expect(const Component& own, uint32_t number) {
 void LearnedPhases::learn_of_line(const Component& own, uint32_t number) {
   const Message& message = messages_[number];
   if (!own.line || !own.clean || message.sent != message.bytes) return;
-  if (message.expected != kNever) judge(message.arrives - message.begins, message.expected - message.begins, 1);
+  if (message.expected != kNever) judge(message.arrives - message.begins, message.expected - message.begins, 1, false);
   const uint32_t kind = ways_.kind(message.flow);
   const Time answer = message.acknowledged - message.arrives;
   const auto stretch = static_cast<uint32_t>(report_.stretches);
   const auto place = std::ranges::find(own.members, number);
   const Message* const before = place == own.members.begin() ? nullptr : &messages_[*std::prev(place)];
-  if (before == nullptr || before->arrives <= message.begins) {
+  if (before == nullptr || !waits(message, before->arrives)) {
     memory_.learn({kind, message.age, false, message.bytes}, {message.arrives - message.begins, answer}, stretch);
   } else if (before->real) {
     memory_.learn({kind, message.age, true, message.bytes}, {message.arrives - before->arrives, answer}, stretch);
@@ -127,6 +154,8 @@ LearnedReport LearnedPhases::report() const {
     out.error = differences_ / lengths_;
     out.bias = signed_ / lengths_;
   }
+  if (contended_lengths_ > 0) out.contended_error = contended_differences_ / contended_lengths_;
+  if (took_ > 0) out.contended = took_contended_ / took_;
   return out;
 }
 

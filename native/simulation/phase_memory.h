@@ -34,7 +34,7 @@ class PhaseMemory {
   // Kind of a message that is alone, for lookups.
   struct Alone {
     uint32_t way = 0;
-    uint8_t age = 0;       // messages that its flow has had before, as far as they are told apart
+    uint8_t age = 0;       // 1: its flow has had a message before
     bool follows = false;  // it waits behind another of its flow
     uint64_t bytes = 0;
     auto operator<=>(const Alone&) const = default;

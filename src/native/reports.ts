@@ -304,6 +304,9 @@ export interface LearnedReport {
   /** Mean of what their lengths differed by, over their mean length. */ error: number;
   /** The same with its sign: positive where memory is too long. */ bias: number;
   /** Largest difference, as a part of its phase's length. */ worst: number;
+  /** Part of the time that messages took, in all, of those that were simulated and met messages of other flows. */ contended: number;
+  /** How many of the phases that were compared were of several flows. */ judged_contended: number;
+  /** As error, of these alone. */ contended_error: number;
 }
 
 /** By operation of a graph. */

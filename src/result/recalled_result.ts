@@ -19,11 +19,16 @@ export const recalledResultSchema = open({
   stretches: count.describe("Stretches in which all phases that began were simulated, known or not."),
   judged: count.describe("Phases that were known, were simulated, and compared."),
   judged_messages: count.describe("Their messages."),
+  contended: part.describe(
+    "Part of the time that all messages took, of those that were simulated and met messages of other flows.",
+  ),
+  judged_contended: count.describe("How many of the phases that were compared were of several flows."),
   reason: z.string().optional().describe("Why nothing is skipped, or from some time on nothing more."),
   errors: open({
     mean: part.describe("Sum of the absolute differences of lengths, over the sum of lengths."),
     bias: z.number().describe("The same with signs: positive where memory is longer."),
     worst: part.describe("Largest difference, as a part of its phase's length."),
+    contended: part.describe("The mean of phases of several flows alone; 0 where none was compared."),
   })
     .optional()
     .describe(
@@ -53,43 +58,78 @@ interface Learned {
   error: number;
   bias: number;
   worst: number;
+  contended: number;
+  judged_contended: number;
+  contended_error: number;
 }
 
 export function recalledResult(learned: Learned, bound: number): RecalledResult {
   const { reason, messages, skipped, bytes, phases, recalled, known, left, judged, judged_messages, stretches } =
     learned;
+  const { contended, judged_contended, contended_error } = learned;
   const ofBytes = (one: number) => (bytes > 0 ? one / bytes : 0);
   return {
     ...{ bound, skipped: ofBytes(learned.skipped_bytes), messages, messages_skipped: skipped },
     ...{ phases, recalled, known, left, left_part: ofBytes(learned.left_bytes), stretches, judged, judged_messages },
+    ...{ contended, judged_contended },
     ...(reason !== "" && { reason }),
-    ...(judged > 0 && { errors: { mean: learned.error, bias: learned.bias, worst: learned.worst } }),
+    ...(judged > 0 && {
+      errors: { mean: learned.error, bias: learned.bias, worst: learned.worst, contended: contended_error },
+    }),
   };
 }
 
-/** Fewer phases than these say nothing of all others. */
-const kFewestJudged = 20;
+/** Fewer messages, or fewer phases, than these say nothing of all others; nor do fewer phases of several flows of such. */
+const kFewestMessages = 20;
+const kFewestPhases = 3;
+const kMostContended = 1 / 3;
+/**
+ * A step of a graph waits for the slowest of many, and memory has means: of 100 normal deviates the largest is 2.5 standard
+ * deviations beyond the mean, which are 3 mean deviations.
+ */
+const kSlowestOfMany = 3;
 
-/** Why such a run is not to be believed; empty: it is. */
-export function recalledReasons({ bound, skipped, left_part, judged, errors }: RecalledResult): string[] {
+/** How far the slowest of many phases may be off: by the bias, which all have, and by what varies around it. */
+const slowestError = ({ mean, bias }: { mean: number; bias: number }) =>
+  Math.abs(bias) + kSlowestOfMany * (mean - Math.abs(bias));
+
+/**
+ * Why such a run is not to be believed; empty: it is. Where flows contend, a difference of a nanosecond is another draw of
+ * marks: only where such phases came again, and ended alike, is it known that it does not matter.
+ */
+export function recalledReasons(recalled: RecalledResult): string[] {
+  const { bound, skipped, left_part, judged, judged_messages, judged_contended, contended, errors } = recalled;
   if (skipped === 0) return [];
-  return [
-    ...(judged < kFewestJudged
-      ? [
-          `${percent(skipped)} of all bytes came from memory, and ${judged} phases were compared, of ${kFewestJudged} that it takes: use --fast-forward off`,
-        ]
-      : []),
-    ...(errors !== undefined && errors.mean > bound
-      ? [
-          `phases that came from memory are off by ${percent(errors.mean)}, more than the bound of ${percent(bound)}: use --fast-forward off`,
-        ]
-      : []),
-    ...(left_part > bound
-      ? [
-          `${percent(left_part)} of all bytes were simulated from the middle of a message on, more than the bound of ${percent(bound)}: use --fast-forward off`,
-        ]
-      : []),
-  ];
+  const reasons: string[] = [];
+  if (judged < kFewestPhases || judged_messages < kFewestMessages) {
+    reasons.push(
+      `${percent(skipped)} of all bytes came from memory, and ${judged} phases of ${judged_messages} messages were compared, of ${kFewestPhases} and ${kFewestMessages} that it takes`,
+    );
+  }
+  if (errors !== undefined && slowestError(errors) > bound) {
+    reasons.push(
+      `phases that came from memory are off by ${percent(errors.mean)}, and the slowest of many by ${percent(slowestError(errors))}, more than the bound of ${percent(bound)}`,
+    );
+  }
+  if (contended > bound && judged_contended < kFewestPhases) {
+    reasons.push(
+      `flows that contend took ${percent(contended)} of the time of all messages, and ${judged_contended} such phases came again, of ${kFewestPhases} that it takes: what becomes of them may be chance`,
+    );
+  } else if (contended > kMostContended) {
+    reasons.push(
+      `flows that contend and were simulated took ${percent(contended)} of the time of all messages, more than a third: rates that contention left behind are not remembered`,
+    );
+  } else if (contended > bound && errors !== undefined && errors.contended > bound) {
+    reasons.push(
+      `phases of flows that contend ended otherwise by ${percent(errors.contended)}, more than the bound of ${percent(bound)}`,
+    );
+  }
+  if (left_part > bound) {
+    reasons.push(
+      `${percent(left_part)} of all bytes were simulated from the middle of a message on, more than the bound of ${percent(bound)}`,
+    );
+  }
+  return reasons.map((reason) => `${reason}: use --fast-forward off`);
 }
 
 /** Returns "fast-forward: 97.1% of the bytes from memory, 3654 of 4096 phases, measured error 0.1%, worst 0.4%". */

@@ -27,6 +27,7 @@ const learned = {
     bias: -0.004,
     worst: 0.05,
   },
+  ...{ contended: 0.2, judged_contended: 4, contended_error: 0.002 },
 };
 
 describe("what is told of phases that came from memory", () => {
@@ -34,7 +35,7 @@ describe("what is told of phases that came from memory", () => {
     const result = recalledResult(learned, 0.03);
     expect(recalledResultSchema.parse(result)).toEqual(result);
     expect(result).toMatchObject({ skipped: 0.9, messages: 1000, messages_skipped: 900, left: 2, left_part: 0.005 });
-    expect(result.errors).toEqual({ mean: 0.01, bias: -0.004, worst: 0.05 });
+    expect(result.errors).toEqual({ mean: 0.01, bias: -0.004, worst: 0.05, contended: 0.002 });
     expect(result).not.toHaveProperty("reason");
     expect(recalledLine(result)).toBe(
       "fast-forward: 90.0% of the bytes from memory, 350 of 400 phases, measured error 1.0%, worst 5.0%",
@@ -43,15 +44,37 @@ describe("what is told of phases that came from memory", () => {
 
   it("makes a run invalid whose error, or whose part that was made up, is beyond the bound", () => {
     expect(recalledReasons(recalledResult(learned, 0.03))).toEqual([]);
-    expect(recalledReasons(recalledResult(learned, 0.004))).toEqual([
-      "phases that came from memory are off by 1.0%, more than the bound of 0.4%: use --fast-forward off",
-      "0.5% of all bytes were simulated from the middle of a message on, more than the bound of 0.4%: use --fast-forward off",
+    // What all phases have, and three times what varies.
+    expect(recalledReasons(recalledResult(learned, 0.021))).toEqual([
+      "phases that came from memory are off by 1.0%, and the slowest of many by 2.2%, more than the bound of 2.1%: use --fast-forward off",
     ]);
-    expect(recalledReasons(recalledResult({ ...learned, judged: 19 }, 0.03))).toEqual([
-      "90.0% of all bytes came from memory, and 19 phases were compared, of 20 that it takes: use --fast-forward off",
+    expect(recalledReasons(recalledResult({ ...learned, left_bytes: 1.3e8 }, 0.03))).toEqual([
+      "3.3% of all bytes were simulated from the middle of a message on, more than the bound of 3.0%: use --fast-forward off",
     ]);
+    for (const [judged, judged_messages] of [
+      [2, 400],
+      [19, 19],
+    ] as const) {
+      expect(recalledReasons(recalledResult({ ...learned, judged, judged_messages }, 0.03))).toEqual([
+        `90.0% of all bytes came from memory, and ${judged} phases of ${judged_messages} messages were compared, of 3 and 20 that it takes: use --fast-forward off`,
+      ]);
+    }
     // What was simulated whole is as good as without.
     expect(recalledReasons(recalledResult({ ...learned, skipped_bytes: 0 }, 0.004))).toEqual([]);
+  });
+
+  it("makes a run invalid where flows contend, and it is not known that this ends alike each time", () => {
+    const once = { ...learned, judged_contended: 2 };
+    expect(recalledReasons(recalledResult(once, 0.03))).toEqual([
+      "flows that contend took 20.0% of the time of all messages, and 2 such phases came again, of 3 that it takes: what becomes of them may be chance: use --fast-forward off",
+    ]);
+    expect(recalledReasons(recalledResult({ ...once, contended: 0.02 }, 0.03))).toEqual([]);
+    expect(recalledReasons(recalledResult({ ...learned, contended: 0.4 }, 0.03))).toEqual([
+      "flows that contend and were simulated took 40.0% of the time of all messages, more than a third: rates that contention left behind are not remembered: use --fast-forward off",
+    ]);
+    expect(recalledReasons(recalledResult({ ...learned, contended_error: 0.04 }, 0.03))).toEqual([
+      "phases of flows that contend ended otherwise by 4.0%, more than the bound of 3.0%: use --fast-forward off",
+    ]);
   });
 
   it("says why nothing was skipped, or from some time on nothing more, and when nothing was compared", () => {
