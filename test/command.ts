@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { programFile } from "./programs/built.js";
+import { programFile } from "./programs/files.js";
 
 export const kRoot = fileURLToPath(new URL("..", import.meta.url));
 export const kMain = join(kRoot, "dist/cli/main.js");
@@ -16,9 +16,9 @@ const kSources = ["src", "papers", "package.json", "scripts/bundle.config.ts"];
 /** Vitest's global set-up: builds what is older than its sources. */
 export async function setup(): Promise<void> {
   if (isOld(kMain, [...kSources, "web", "tsconfig.json", "tsconfig.build.json"])) buildWeir();
-  if (!isOld(programFile("sweep"), [...kSources, "test"])) return;
+  if (!isOld(programFile("sweep"), [...kSources, "papers/engine/test", "test"])) return;
   // Test files import this module, too, and need no bundler.
-  const { buildPrograms } = await import("./programs/build.js");
+  const { buildPrograms } = await import("./programs/bundle.js");
   await buildPrograms(kRoot);
 }
 
@@ -36,10 +36,13 @@ function buildWeir(): void {
   if (status !== 0) throw new Error(`npm run build:ts: ${stdout}${stderr}`);
 }
 
+/** Tests beside what they test: it is built without them. */
+const kTests = /(^|\/)test(\/|$)/;
+
 /** Time of the last change in a file or folder; ms. */
 function newest(path: string): number {
   const { mtimeMs } = statSync(path);
   if (!statSync(path).isDirectory()) return mtimeMs;
-  const below = readdirSync(path, { recursive: true, encoding: "utf8" });
+  const below = readdirSync(path, { recursive: true, encoding: "utf8" }).filter((name) => !kTests.test(name));
   return Math.max(mtimeMs, ...below.map((name) => statSync(join(path, name)).mtimeMs));
 }

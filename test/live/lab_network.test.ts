@@ -6,7 +6,7 @@ import { afterEach, expect, it } from "vitest";
 import { type Namespace, NetworkNamespace } from "../../src/host/namespace.js";
 import { type LabLink, LabNetwork, type LabNode } from "../../src/host/veth.js";
 import { eventually } from "../patience.js";
-import { programFile } from "../programs/built.js";
+import { programFile } from "../programs/files.js";
 import { describeLive } from "./capability.js";
 import { kTestMarker, markedProcesses, namespacesHeld } from "./processes.js";
 

@@ -3,7 +3,7 @@ import { fork } from "node:child_process";
 import type { StartWorker } from "../../src/base/processes/worker.js";
 import type { Clock } from "../../src/clocks/clock.js";
 import { type Clocks, kClocks } from "../../src/clocks/clocks.js";
-import { programFile } from "../programs/built.js";
+import { programFile } from "../programs/files.js";
 
 /** The clocks, with a simulation of the caller's. */
 export const clocksWith = (run: Clock["run"]) => ({ ...kClocks, sim: { ...kClocks.sim, run } }) as Clocks;

@@ -8,7 +8,7 @@ import { planText } from "../../src/study/plan.js";
 import { kPatienceMs } from "../limits.js";
 import { kTestMarker, markedProcesses } from "../live/processes.js";
 import { eventually } from "../patience.js";
-import { programFile } from "../programs/built.js";
+import { programFile } from "../programs/files.js";
 import { folder, plan, writeSweep } from "./fixture.js";
 
 const kCommand = [programFile("sweep"), "sweep"];

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { programFile } from "../../../test/programs/built.js";
+import { programFile } from "../../../test/programs/files.js";
 import { type AllOptions, runTasks, savedPaper } from "../all/run.js";
 import { planTasks, type Task, type TaskOptions, type TaskPlan } from "../all/task.js";
 import { CLOCKS } from "../experiment.js";

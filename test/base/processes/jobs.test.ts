@@ -2,7 +2,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { type JobOptions, runJobs } from "../../../src/base/processes/jobs.js";
-import { programFile } from "../../programs/built.js";
+import { programFile } from "../../programs/files.js";
 
 type Outcome = { status: string; by?: string };
 type Options = JobOptions<string, string, number, Outcome>;

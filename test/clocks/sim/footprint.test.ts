@@ -7,7 +7,7 @@ import type { SimulationAddon } from "../../../src/native/simulation_types.js";
 import { parseScenario } from "../../../src/scenario/scenario.js";
 import { kPatienceMs } from "../../limits.js";
 import { nativeObstacle, skipWhere } from "../../obstacles.js";
-import { programFile } from "../../programs/built.js";
+import { programFile } from "../../programs/files.js";
 
 skipWhere(nativeObstacle());
 

@@ -7,7 +7,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { kRoot, kWeir } from "../../command.js";
 import { kPatienceMs } from "../../limits.js";
 import { nativeObstacle, skipWhere } from "../../obstacles.js";
-import { programFile } from "../../programs/built.js";
+import { programFile } from "../../programs/files.js";
 
 skipWhere(nativeObstacle());
 

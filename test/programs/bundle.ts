@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { build } from "vite";
 import { kPackages } from "../../scripts/bundle.config.js";
-import { kProgramFolder, kProgramSources } from "./built.js";
+import { kProgramFolder, kProgramSources } from "./files.js";
 
 export async function buildPrograms(root: string): Promise<void> {
   await build({
