@@ -19,7 +19,8 @@ const kEntries = {
   "papers/paper": "papers/cli/paper.ts",
   "papers/worker": "papers/cli/worker.ts",
 };
-const kPackages = ["@bomb.sh/tab", "@grpc/grpc-js", "@grpc/proto-loader", "raw-socket", "vega", "vega-lite"];
+/** Packages that are loaded as such. */
+export const kPackages = ["@bomb.sh/tab", "@grpc/grpc-js", "@grpc/proto-loader", "raw-socket", "vega", "vega-lite"];
 
 /** Removes modules of earlier builds: dist/ has what runs, and code versions are sums of what it has. */
 const tidy: Plugin = {

@@ -15,9 +15,9 @@ import { changeLines, inkOf } from "./pixels.js";
 async function startLab(): Promise<{ url: string; interrupt(): Promise<number | null> }> {
   const options = [
     "--scale",
-    "80",
+    "200",
     "--duration",
-    "4s",
+    "2s",
     "--set",
     "warmup=20ms",
     "--quiet",

@@ -15,15 +15,14 @@ import { describeLive, describeOrdinaryUser, kOrdinaryUser } from "./capability.
 import { namespacesHeld } from "./processes.js";
 import { folder, kIncast, labRun, start, sum } from "./weir.js";
 
-/** A run that is long enough to be in the middle of it. */
+/** A run that is long enough to be in the middle of it, and slow enough to leave the CPUs to who looks at it. */
 const endless = (path: string) => [
   "lab",
   "run",
   kIncast,
   "--json",
   "--quiet",
-  "--duration",
-  "10s",
+  ...["--scale", "200", "--duration", "10s"],
   "--out",
   join(path, "out"),
 ];

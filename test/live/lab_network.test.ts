@@ -2,15 +2,14 @@ import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { readlinkSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { afterEach, expect, it } from "vitest";
 import { type Namespace, NetworkNamespace } from "../../src/host/namespace.js";
 import { type LabLink, LabNetwork, type LabNode } from "../../src/host/veth.js";
 import { eventually } from "../patience.js";
+import { programFile } from "../programs/files.js";
 import { describeLive } from "./capability.js";
 import { kTestMarker, markedProcesses, namespacesHeld } from "./processes.js";
 
-const root = fileURLToPath(new URL("../..", import.meta.url));
 const host = (name: string): LabNode => ({ name, role: "host" });
 const sw = (name: string): LabNode => ({ name, role: "switch" });
 
@@ -144,8 +143,7 @@ describeLive("LabNetwork", () => {
   it("leaves nothing after SIGKILL, not even while it is being built", async () => {
     for (const moment of ["building", "built"]) {
       const marker = randomUUID();
-      const child = spawn(process.execPath, ["--import", "tsx", `${root}test/live/lab_holder.ts`], {
-        cwd: root,
+      const child = spawn(process.execPath, [programFile("lab_holder")], {
         env: { ...process.env, [kTestMarker]: marker },
       });
       await line(child, moment);

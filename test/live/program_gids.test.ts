@@ -10,9 +10,13 @@ import { describeUnless } from "../obstacles.js";
 import { eventually } from "../patience.js";
 import { liveObstacle } from "./capability.js";
 import { daemon, kHosts, network, portOf, startSwitch, weirAs } from "./daemons.js";
+import { listens } from "./program_runs.js";
 import { folder } from "./weir.js";
 
 type Host = (typeof kHosts)[number];
+
+/** At which servers of perftest and of libibverbs' examples listen. */
+const kTcpPort = 18515;
 
 /** NICs beside the kernels of two hosts, and their programs. */
 async function bed() {
@@ -50,7 +54,8 @@ async function bed() {
     expect(status, stdout + stderr).toBe(0);
     return stdout;
   };
-  return { net, control, program, ran, log: (i: number) => nics[i]?.log() ?? [] };
+  const pid = (host: Host) => nics[kHosts.indexOf(host)]?.child.pid as number;
+  return { net, control, program, ran, pid, log: (i: number) => nics[i]?.log() ?? [] };
 }
 
 type Bed = Awaited<ReturnType<typeof bed>>;
@@ -65,8 +70,10 @@ async function gids({ ran }: Bed, host: Host): Promise<Record<string, string>> {
 }
 
 /** A server on b and its client on a, which is tried until the other listens. */
-async function meets({ program }: Bed, server: string[], client: string[]): Promise<string> {
+async function meets({ program, pid }: Bed, server: string[], client: string[]): Promise<string> {
   const serving = program("b", ...server);
+  // A client that comes too early is a process for nothing. rping does not listen by TCP.
+  if (server[0] !== "rping") await eventually(() => expect(listens(kTcpPort, pid("b")), serving.output()).toBe(true));
   const said = await eventually(async () => {
     const { status, stdout, stderr } = await program("a", ...client).ended;
     expect(status, stdout + stderr + serving.output()).toBe(0);

@@ -3,15 +3,15 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
 import { planText } from "../../src/study/plan.js";
 import { kPatienceMs } from "../limits.js";
 import { kTestMarker, markedProcesses } from "../live/processes.js";
 import { eventually } from "../patience.js";
+import { programFile } from "../programs/files.js";
 import { folder, plan, writeSweep } from "./fixture.js";
 
-const kCommand = ["--import", "tsx", fileURLToPath(new URL("fake_weir.ts", import.meta.url)), "sweep"];
+const kCommand = [programFile("sweep"), "sweep"];
 const resultsIn = (directory: string) => readdirSync(directory).filter((name) => /^[0-9a-f]{32}\.json$/.test(name));
 
 /** Twelve points that take a while, on two workers, in a folder of their own. */

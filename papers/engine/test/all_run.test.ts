@@ -3,8 +3,8 @@ import { fork } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
+import { programFile } from "../../../test/programs/files.js";
 import { type AllOptions, runTasks, savedPaper } from "../all/run.js";
 import { planTasks, type Task, type TaskOptions, type TaskPlan } from "../all/task.js";
 import { CLOCKS } from "../experiment.js";
@@ -37,8 +37,7 @@ function setUp(own: Partial<AllOptions> = {}) {
     setup: { directory },
     jobs: 2,
     startWorker: () =>
-      fork(fileURLToPath(new URL("fake_worker.ts", import.meta.url)), {
-        execArgv: ["--import", "tsx"],
+      fork(programFile("experiment_worker"), {
         stdio: ["ignore", "ignore", "pipe", "ipc"],
         env: { ...process.env, WEIR_FAKE_LOG: logFile },
       }),

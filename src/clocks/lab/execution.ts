@@ -226,6 +226,8 @@ class RunningLab implements LabAccess {
       this.check();
       this.look();
     }
+    // Where this process got no CPU until the end, the changes are still to be made, and to be told of as late.
+    this.rates.apply();
     this.unread = this.taken.lately / Math.max(1, this.taken.all);
     if (this.now() >= this.asWritten.duration) return;
     if (this.now() <= 0) throw signal.reason;

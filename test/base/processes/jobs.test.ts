@@ -1,8 +1,8 @@
 /** Tasks on worker processes: what becomes of those that die, and of all when they are stopped. */
 import { type ChildProcess, fork } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { type JobOptions, runJobs } from "../../../src/base/processes/jobs.js";
+import { programFile } from "../../programs/files.js";
 
 type Outcome = { status: string; by?: string };
 type Options = JobOptions<string, string, number, Outcome>;
@@ -14,10 +14,7 @@ function setUp(own: Partial<Options> = {}) {
     setup: "us",
     jobs: 1,
     startWorker: () => {
-      const child = fork(fileURLToPath(new URL("fake_worker.ts", import.meta.url)), {
-        execArgv: ["--import", "tsx"],
-        stdio: ["ignore", "ignore", "pipe", "ipc"],
-      });
+      const child = fork(programFile("job_worker"), { stdio: ["ignore", "ignore", "pipe", "ipc"] });
       started.push(child);
       return child;
     },

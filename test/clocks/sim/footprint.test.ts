@@ -5,28 +5,13 @@ import { footprint, requireMemory } from "../../../src/clocks/sim/footprint.js";
 import { loadAddon } from "../../../src/native/addon.js";
 import type { SimulationAddon } from "../../../src/native/simulation_types.js";
 import { parseScenario } from "../../../src/scenario/scenario.js";
-import { kRoot } from "../../command.js";
 import { kPatienceMs } from "../../limits.js";
 import { nativeObstacle, skipWhere } from "../../obstacles.js";
+import { programFile } from "../../programs/files.js";
 
 skipWhere(nativeObstacle());
 
-/** Prints what is said and what the process has grown by at most. Pairs of flows, for 20 us. */
-const kMeasured = `
-  import { readFileSync } from "node:fs";
-  import { loadAddon } from "./src/native/addon.js";
-  import { parseScenario } from "./src/scenario/scenario.js";
-  import { footprint } from "./src/clocks/sim/footprint.js";
-  import { runSimulation } from "./src/clocks/sim/run.js";
-
-  const kib = (field) => 1024 * Number(new RegExp(field + ":\\\\s+(\\\\d+)").exec(readFileSync("/proc/self/status", "utf8"))[1]);
-  const addon = loadAddon();
-  const before = kib("VmRSS");
-  const { scenario } = parseScenario(JSON.parse(process.argv[1]));
-  await runSimulation(scenario, { signal: new AbortController().signal });
-  console.log(JSON.stringify({ said: footprint(scenario, addon), taken: kib("VmHWM") - before }));
-`;
-
+/** Pairs of flows, for 20 us. */
 const network = (k: number, traffic: object[]) => ({
   name: "memory",
   duration: "20us",
@@ -42,8 +27,8 @@ it.each([
   // Later than the end: their queue pairs are there, and nothing is under way.
   ["of flows", network(8, [{ pattern: "permutation", qps: 250, bytes: "4KB", start: "19us" }])],
 ])("what a network %s is said to take is what it takes, within a factor of 1.5", (_, scenario) => {
-  const arguments_ = ["--import", "tsx", "--input-type=module", "-e", kMeasured, JSON.stringify(scenario)];
-  const ran = spawnSync(process.execPath, arguments_, { cwd: kRoot, encoding: "utf8", timeout: kPatienceMs });
+  const command = [programFile("measured_footprint"), JSON.stringify(scenario)];
+  const ran = spawnSync(process.execPath, command, { encoding: "utf8", timeout: kPatienceMs });
   expect(ran.stdout, ran.stderr).not.toBe("");
   const { said, taken } = JSON.parse(ran.stdout) as { said: number; taken: number };
   expect(said / taken).toBeGreaterThan(1 / 1.5);
