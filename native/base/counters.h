@@ -34,13 +34,14 @@ enum class CounterMeaning : uint8_t {
   pause_tx,     // of a priority: frames sent that stop the peer, or let it go on
   pause_rx,     // of a priority: frames received that stop this port, or let it go on
   paused,       // of a priority: how long this port was stopped
+  thrown,       // frames that the host took to send, and threw away then: they are sent, too
 };
 constexpr auto words_of(CounterMeaning) {
-  return std::array{"none",       "gauge",      "sent", "received",    "made",     "taken",    "duplicate",
-                    "control_tx", "control_rx", "drop", "overrun",     "refused",  "down",     "fault",
-                    "mark",       "marked",     "cnm",  "cnm_refused", "pause_tx", "pause_rx", "paused"};
+  return std::array{"none",       "gauge",       "sent",     "received", "made",   "taken", "duplicate", "control_tx",
+                    "control_rx", "drop",        "overrun",  "refused",  "down",   "fault", "mark",      "marked",
+                    "cnm",        "cnm_refused", "pause_tx", "pause_rx", "paused", "thrown"};
 }
-static_assert(words_of(CounterMeaning{}).size() == static_cast<size_t>(CounterMeaning::paused) + 1);
+static_assert(words_of(CounterMeaning{}).size() == static_cast<size_t>(CounterMeaning::thrown) + 1);
 
 struct CounterDescription {
   const char* name;

@@ -21,6 +21,7 @@ struct Record {
     storm = 9,       // a switch: mask of priorities at which the PFC watchdog has found a storm; index = port
     message = 10,    // a message of a lab that is complete: its number from 0, bytes, when it was posted (of an unacknowledged
                      // stream: the last, all bytes, its start); index = QP that sends, or receives without acknowledgements
+    queues = 12,     // receive queues with AF_XDP sockets; 1 = these copy nothing; 1 = nor does what leaves by AF_XDP
     neighbour = 11,  // one that a NIC follows: its MAC address, if that is another; 0 = it does not answer; index = its place
     ended = 5,       // the worker's loop has ended; value 0 = asked to, 1 = failed
   };
@@ -31,8 +32,8 @@ struct Record {
   double values[4] = {};
 };
 constexpr auto words_of(Record::Kind) {
-  return std::array{"",     "queue", "transmit", "receive", "pause",   "ended",
-                    "port", "stall", "stream",   "storm",   "message", "neighbour"};
+  return std::array{"",      "queue",  "transmit", "receive", "pause",     "ended", "port",
+                    "stall", "stream", "storm",    "message", "neighbour", "queues"};
 }
 void describe(auto& v, Of<Record> auto& record) {
   v.type("Record", "A sample or an event.");

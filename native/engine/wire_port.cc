@@ -21,6 +21,7 @@ void WirePort::settle() {
   counters_.host_rx_overrun = losses.receive_overrun + lent_.host_rx_overrun;
   counters_.host_rx_truncated = losses.receive_truncated + lent_.host_rx_truncated;
   counters_.host_tx_errors = losses.transmit_errors + given_up_ + lent_.host_tx_errors;
+  counters_.host_tx_dropped = losses.transmit_dropped + lent_.host_tx_dropped;
   counters_.rx_stamps_corrected = losses.stamps_corrected + lent_.rx_stamps_corrected;
   counters_.host_tx_live = losses.transmit_live;
   counters_.tx_super_frames = losses.super_frames_sent + lent_.tx_super_frames;
@@ -67,6 +68,8 @@ WirePort::Changes WirePort::check(Time now) {
   changes.up = std::exchange(up_, up) != up;
   // An interface that is gone keeps the MTU that it had: what comes in its place is compared with that.
   const uint32_t mtu = port_->mtu();
+  const PortQueues queues = port_->queues();
+  changes.queues = std::exchange(queues_, queues) != queues;
   changes.mtu = mtu != 0 && std::exchange(mtu_, mtu) != mtu;
   const bool stalled = check_transmit(now), stuck = check_receive(now);
   const bool falls_back = up && port_->falls_back();

@@ -27,6 +27,7 @@ namespace weir {
   X(host_rx_truncated, "packets", overrun, "Frames that the host lost: longer than a slot of the receive ring")            \
   X(host_rx_abandoned, "packets", overrun, "Frames that the host lost: read or waiting when their interface was replaced") \
   X(host_tx_errors, "packets", refused, "Frames that the host refused to send: interface down, too long, no room for 1 s") \
+  X(host_tx_dropped, "packets", thrown, "Frames sent that the host threw away then: the interface, or its peer, was down") \
   X(host_tx_live, "packets", none, "Frames sent as live frames (backend live), of all that were sent")                     \
   X(tx_stall_duration, "ns", none, "Time for which frames waited here because the host took none, or next to none")        \
   X(rx_stamps_corrected, "packets", none, "Frames whose time of arrival was not what the host said: its clock was set")    \
@@ -86,7 +87,8 @@ class WirePort {
     bool mtu = false;
     bool reopened = false;  // there is another descriptor to wait for
     bool stall = false;     // another answer of transmit_stalled(), receive_stuck() or falls_back()
-    bool any() const { return up || mtu || reopened || stall; }
+    bool queues = false;
+    bool any() const { return up || mtu || reopened || stall || queues; }
   };
   // Looks after the interface (system calls): opens it anew once it is back.
   Changes check(Time now);
@@ -99,6 +101,8 @@ class WirePort {
   bool falls_back() const { return falls_back_; }
   // The interface's longest IP packet, as of the last check(); 0: not known.
   uint32_t mtu() const { return mtu_; }
+  // The port's AF_XDP sockets, as of the last check().
+  const PortQueues& queues() const { return queues_; }
 
   // Owns `id` until it is sent. The frame's bytes are in the packet, complete.
   void send(PacketPool& pool, PacketId id) {
@@ -197,6 +201,7 @@ class WirePort {
   uint64_t taken_ = 0;
   bool up_ = true;
   uint32_t mtu_ = 0;
+  PortQueues queues_;
   WirePortCounters counters_;
   WirePortCounters lent_;
   std::vector<TxFrame> outgoing_;

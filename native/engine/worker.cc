@@ -247,6 +247,12 @@ void Worker::check_ports(Time now) {
         const double falls_back = ports[port].falls_back() ? 1 : 0;
         records_.push({now, Record::Kind::stall, static_cast<uint16_t>(device), at, {stalled, stuck, falls_back}});
       }
+      if (changes.queues) {
+        const PortQueues& queues = ports[port].queues();
+        const double in = queues.receive_zero_copy ? 1 : 0, out = queues.transmit_zero_copy ? 1 : 0;
+        const auto receive = static_cast<double>(queues.receive);
+        records_.push({now, Record::Kind::queues, static_cast<uint16_t>(device), at, {receive, in, out}});
+      }
       if (!changes.up && !changes.mtu && !changes.reopened) continue;
       wait_policy_.forget_descriptors();
       const double up = ports[port].up() ? 1 : 0;
@@ -265,7 +271,9 @@ void Worker::publish(Time now, bool last) {
     for (Device* device : devices_.all()) {
       for (WirePort& port : device->ports()) {
         port.settle();
-        fidelity_.host_drops += port.counters().sum(CounterMeaning::overrun) + port.counters().sum(CounterMeaning::refused);
+        for (const auto meaning : {CounterMeaning::overrun, CounterMeaning::refused, CounterMeaning::thrown}) {
+          fidelity_.host_drops += port.counters().sum(meaning);
+        }
       }
     }
     fidelity_.record_overflow = records_.overflow();

@@ -66,6 +66,7 @@ void AfXdpPort::open(int interface_index, bool first) {
   metadata_ = program_->metadata_bytes();
   for (uint32_t i = 0; i < queues_.size(); ++i) program_->insert(i, queues_[i]->socket());
   program_->attach();
+  passed_by_ = std::make_unique<StackFrames>(packet_socket(), options_, interface_index);
   add_hidden_queues(first);
 }
 
@@ -106,7 +107,8 @@ void AfXdpPort::add_inserted_queue(bool wait) {
 
 void AfXdpPort::close() {
   losses_ = losses();
-  for (const auto& queue : queues_) losses_.transmit_errors += queue->unread();
+  for (const auto& queue : queues_) losses_.transmit_dropped += queue->unread();
+  passed_by_.reset();
   program_.reset();
   any_.reset();
   queues_.clear();
@@ -114,8 +116,8 @@ void AfXdpPort::close() {
   umem_.reclaim(number_);
 }
 
-// Queues that have come, as by `ethtool -L`, get their sockets here; what they had before then is a stray. The kernel lets none
-// go that has a socket.
+// Queues that have come, as by `ethtool -L`, get their sockets here; what they had before then is a stray, or has passed by. The
+// kernel lets none go that has a socket.
 PortState AfXdpPort::state() {
   const PortState state = InterfacePort::state();
   if (state != PortState::up || !options_.receive) return state;
@@ -127,16 +129,22 @@ PortState AfXdpPort::state() {
   try {
     inside([&] {
       while (queues_.size() < told) add_inserted_queue(false);
-      program_->attach_again();
+      program_->renew();
       add_hidden_queues(false);
     });
     told_ = told;
   } catch (const NativeError&) {
-    // Without a program all is opened anew; else the queue is tried again when the state is next asked for, and its frames count
-    // as strays until then.
-    if (!program_->attached()) return PortState::replaced;
+    // The queue is tried again when the state is next asked for; until then its frames count as lost.
   }
   return state;
+}
+
+PortQueues AfXdpPort::queues() const {
+  if (queues_.empty()) return {};
+  const auto copies_nothing = [](const auto& queue) { return queue->zero_copy(); };
+  return {.receive = options_.receive ? told_ : 0,
+          .receive_zero_copy = options_.receive && std::ranges::all_of(queues_, copies_nothing),
+          .transmit_zero_copy = queues_.front()->zero_copy()};
 }
 
 size_t AfXdpPort::receive(std::span<RxFrame> frames) {
@@ -205,8 +213,10 @@ PortLosses AfXdpPort::losses() {
     losses.receive_overrun += queue->overruns();
     losses.receive_truncated += queue->truncated();
     losses.transmit_errors += queue->transmit_errors();
+    losses.transmit_dropped += queue->transmit_dropped();
   }
   if (program_) losses.receive_overrun += program_->strays();
+  if (passed_by_) losses.receive_overrun += passed_by_->count();
   return losses;
 }
 

@@ -15,6 +15,7 @@
 #include "base/ring.h"
 #include "io/interface_port.h"
 #include "io/network_namespace.h"
+#include "io/stack_frames.h"
 #include "io/umem.h"
 #include "io/xdp_program.h"
 #include "io/xdp_queue.h"
@@ -40,6 +41,7 @@ class AfXdpPort final : public InterfacePort {
   PortLosses losses() override;
   // Takes receive queues in, too, that the interface has got meanwhile.
   PortState state() override;
+  PortQueues queues() const override;
 
  private:
   static constexpr size_t kBurst = 64;
@@ -58,6 +60,7 @@ class AfXdpPort final : public InterfacePort {
   const PortClock& clock_;
   const uint8_t number_;
   std::unique_ptr<XdpProgram> program_;
+  std::unique_ptr<StackFrames> passed_by_;
   std::vector<std::unique_ptr<XdpQueue>> queues_;
   std::optional<Descriptor> any_;  // readable when one of the sockets is
   int index_ = 0;                  // of the interface

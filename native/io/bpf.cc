@@ -129,6 +129,13 @@ int bpf_link_xdp(int program, int interface_index, uint32_t flags) {
   return bpf(BPF_LINK_CREATE, attributes);
 }
 
+bool bpf_update_link(int link, int program) {
+  bpf_attr attributes{};
+  attributes.link_update.link_fd = static_cast<uint32_t>(link);
+  attributes.link_update.new_prog_fd = static_cast<uint32_t>(program);
+  return bpf(BPF_LINK_UPDATE, attributes) == 0;
+}
+
 bool bpf_run_live(int program, uint32_t bytes, uint32_t repeat, uint32_t batch) {
   static constexpr uint8_t kFrame[4096]{};
   constexpr uint32_t kLiveFrames = 1u << 1;  // BPF_F_TEST_XDP_LIVE_FRAMES

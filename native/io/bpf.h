@@ -113,6 +113,8 @@ int bpf_open_raw_tracepoint(int program, const char* tracepoint);
 // The program runs on the interface, in this thread's network namespace, until the link's last descriptor is closed: also when
 // the process is killed. `flags` are XDP_FLAGS_* of <linux/if_link.h>. Returns -1 with errno set where the others throw.
 int bpf_link_xdp(int program, int interface_index, uint32_t flags);
+// Another program runs in place of the link's, without a moment between. Returns false with errno set.
+bool bpf_update_link(int link, int program);
 
 // Runs an XDP program `repeat` times, each time for a frame of `bytes` bytes that the kernel makes, and does with the frames what
 // the program says (BPF_F_TEST_XDP_LIVE_FRAMES, Linux 5.18), `batch` of them at a time. Needs no capability. Returns false with

@@ -31,6 +31,7 @@ class MixedPort final : public PacketPort {
     return {.receive_overrun = in.receive_overrun,
             .receive_truncated = in.receive_truncated,
             .transmit_errors = in.transmit_errors + out.transmit_errors,
+            .transmit_dropped = in.transmit_dropped + out.transmit_dropped,
             .stamps_corrected = in.stamps_corrected,
             .super_frames_sent = out.super_frames_sent,
             .super_frames_received = in.super_frames_received};
@@ -38,6 +39,10 @@ class MixedPort final : public PacketPort {
   PortState state() override {
     const PortState in = in_->state();
     return in == PortState::up ? out_->state() : in;
+  }
+  PortQueues queues() const override {
+    const PortQueues in = in_->queues();
+    return {in.receive, in.receive_zero_copy, out_->queues().transmit_zero_copy};
   }
   uint32_t mtu() override { return in_->mtu(); }
   void take_groups() override { in_->take_groups(); }

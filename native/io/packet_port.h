@@ -58,6 +58,7 @@ struct PortLosses {
   uint64_t receive_overrun = 0;    // receive ring full: frames that the kernel dropped (PACKET_STATISTICS)
   uint64_t receive_truncated = 0;  // frames longer than a slot, dropped
   uint64_t transmit_errors = 0;    // frames that the kernel refused (interface down, too long, ...)
+  uint64_t transmit_dropped = 0;   // frames that transmit() has sent, and that the kernel threw away then
   // No losses:
   uint64_t stamps_corrected = 0;       // received frames whose stamp could not be right (io/stamps.h)
   uint64_t super_frames_sent = 0;      // super-frames that transmit() made of several frames
@@ -84,6 +85,14 @@ struct PortCapabilities {
   size_t batch = 1;
   // transmit() makes super-frames of packets of one queue pair that come one behind the other.
   bool joins = false;
+};
+
+// AF_XDP sockets of a port. The frames of a zero-copy one are in our memory from the adapter on, or until it has read them.
+struct PortQueues {
+  uint32_t receive = 0;  // receive queues of which the driver tells, each with a socket
+  bool receive_zero_copy = false;
+  bool transmit_zero_copy = false;
+  bool operator==(const PortQueues&) const = default;
 };
 
 // A receive half, a transmit half, and the interface behind them. Nothing comes in by a half that a port does not have, and
@@ -115,6 +124,8 @@ class PacketPort {
 
   // Asks the system; a few times a second is enough.
   virtual PortState state() { return PortState::up; }
+  // As of the last state().
+  virtual PortQueues queues() const { return {}; }
   // When it is known to change next, or kNever.
   virtual Time next_state_change() const { return kNever; }
   // The interface's longest IP packet now, asked of the system; 0: not known.
@@ -155,6 +166,7 @@ class PortWrapper : public PacketPort {
   PortLosses losses() override { return inner_->losses(); }
   bool falls_back() const override { return inner_->falls_back(); }
   PortState state() override { return inner_->state(); }
+  PortQueues queues() const override { return inner_->queues(); }
   Time next_state_change() const override { return inner_->next_state_change(); }
   uint32_t mtu() override { return inner_->mtu(); }
   void take_groups() override { inner_->take_groups(); }

@@ -211,6 +211,12 @@ BpfCode assemble(const XdpProgramOptions& options, int sockets, int strays, uint
   return code;
 }
 
+// 0: the kernel does not have it.
+uint32_t vlan_function() {
+  static const uint32_t kFunction = bpf_kernel_function("bpf_xdp_metadata_rx_vlan_tag");
+  return kFunction;
+}
+
 std::string interface_name(int index) {
   char name[IF_NAMESIZE];
   return ::if_indextoname(static_cast<unsigned>(index), name) != nullptr ? name : "interface " + std::to_string(index);
@@ -245,9 +251,8 @@ XdpProgram::XdpProgram(const XdpProgramOptions& options)
       sockets_(bpf_create_map(BPF_MAP_TYPE_XSKMAP, sizeof(uint32_t), sizeof(uint32_t), kMostQueues, "weir_sockets")),
       strays_(bpf_create_map(BPF_MAP_TYPE_ARRAY, sizeof(uint32_t), sizeof(uint64_t), 1, "weir_strays")) {
   if (options_.vlan && !options_.generic) {
-    static const uint32_t kVlanFunction = bpf_kernel_function("bpf_xdp_metadata_rx_vlan_tag");
     try {
-      if (kVlanFunction != 0) load(kVlanFunction);
+      if (vlan_function() != 0) load(vlan_function());
     } catch (const NativeError&) {
       // This driver does not take it. Anything else that is wrong comes up again below.
     }
@@ -274,6 +279,15 @@ void XdpProgram::attach() {
     throw NativeError::from_errno("bpf", what, remedy(reason));
   }
   link_.emplace(link);
+}
+
+void XdpProgram::renew() {
+  load(has_vlan_ ? vlan_function() : 0);
+  if (bpf_update_link(link_->get(), program_->get())) return;
+  const int reason = errno;
+  const std::string what = "cannot run an XDP program on all queues of " + interface_name(options_.interface_index);
+  errno = reason;
+  throw NativeError::from_errno("bpf", what, remedy(reason));
 }
 
 void XdpProgram::insert(uint32_t queue, int socket) {

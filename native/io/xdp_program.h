@@ -46,12 +46,9 @@ class XdpProgram {
   // The interface is in the constructor's namespace. Throws NativeError: EBUSY (there is a program already), EOPNOTSUPP (native:
   // the driver cannot), ERANGE or EINVAL (native: the MTU is too large for one buffer, or for the driver's), ...
   void attach();
-  // As attach(), once more: a veth does not run it for receive queues that came later. Frames go to the stack meanwhile.
-  void attach_again() {
-    link_.reset();
-    attach();
-  }
-  bool attached() const { return link_.has_value(); }
+  // Puts the same program in place of the attached one, without a moment between: a veth does not run that one for receive queues
+  // that came later. Throws NativeError, and then nothing has changed.
+  void renew();
   // `socket`: an AF_XDP socket with a receive ring, for a queue. A socket leaves the map when it is closed. Throws NativeError.
   void insert(uint32_t queue, int socket);
   // Strays so far: frames of queues that have come (`ethtool -L`) and got no socket yet.

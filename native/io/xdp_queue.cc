@@ -220,7 +220,7 @@ void XdpQueue::kick() {
       const bool done = ::sendto(socket_, nullptr, 0, MSG_DONTWAIT, nullptr, 0) >= 0;
       before = std::exchange(unread, transmit_ring_.unread());
       // EBUSY: the driver or the link partner threw one frame away. All else leaves the frames where they are, for later.
-      if (!done && errno == EBUSY) ++transmit_errors_;
+      if (!done && errno == EBUSY) ++transmit_dropped_;
       if (done || errno != EAGAIN) break;
     }
   }

@@ -36,6 +36,8 @@ class XdpQueue {
   XdpQueue& operator=(const XdpQueue&) = delete;
 
   int socket() const { return socket_; }
+  // The driver reads and writes our memory itself, as the kernel decided when the socket was opened.
+  bool zero_copy() const { return zero_copy_; }
 
   // Keeps the fill ring full, as far as there is memory.
   void refill();
@@ -61,8 +63,10 @@ class XdpQueue {
   // The kernel has not taken all frames that were handed to it, and is asked again at next_deadline().
   bool unsent() const { return unsent_; }
   Time next_deadline() const { return unsent_ ? kick_at_ : kNever; }
-  // Frames that were refused, by the driver or here.
+  // Frames that were refused here.
   uint64_t transmit_errors() const { return transmit_errors_; }
+  // Frames that transmit() has sent, and that the driver or the link partner threw away.
+  uint64_t transmit_dropped() const { return transmit_dropped_; }
   // Descriptors that the kernel has not read: lost when the socket is closed.
   uint64_t unread() { return transmit_ring_.mapped() ? transmit_ring_.unread() : 0; }
 
@@ -79,7 +83,7 @@ class XdpQueue {
   const uint8_t number_;
   const PortClock& clock_;
   int socket_ = -1;
-  bool zero_copy_ = false;  // the driver reads and writes our memory itself
+  bool zero_copy_ = false;
   bool unsent_ = false;
   uint32_t unread_ = 0;    // so many descriptors are not taken,
   Time unread_since_ = 0;  // none of them since then,
@@ -92,6 +96,7 @@ class XdpQueue {
   uint64_t in_kernel_bytes_ = 0;  // ... and the bytes of their frames
   uint64_t truncated_ = 0;
   uint64_t transmit_errors_ = 0;
+  uint64_t transmit_dropped_ = 0;
 };
 
 }  // namespace weir

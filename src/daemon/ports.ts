@@ -24,6 +24,9 @@ interface PortState {
   recoveries: number;
   interface_mtu: number | null;
   mtu_changes: number;
+  xdp_queues: number;
+  rx_zero_copy: boolean | null;
+  tx_zero_copy: boolean | null;
 }
 
 interface Port {
@@ -57,6 +60,9 @@ export class Ports {
           recoveries: 0,
           interface_mtu,
           mtu_changes: 0,
+          xdp_queues: 0,
+          rx_zero_copy: null,
+          tx_zero_copy: null,
         },
       };
     });
@@ -121,6 +127,24 @@ export class Ports {
     if (tx) this.log.warn({ port }, "the host takes no frames to send: they wait in the queues");
     if (rx) this.log.error({ port }, "frames arrive and are not taken from the host");
     if (!tx && !rx) this.log.info({ port }, "frames pass again");
+  }
+
+  /** Takes a worker's record of the AF_XDP sockets of a port: how many receive, and which way frames are not copied. */
+  takeQueues(index: number, queues: number, rx: boolean, tx: boolean): void {
+    const found = this.ports[index];
+    if (found === undefined) return;
+    const { config, setup, state } = found;
+    const { receive, transmit } = setup.backend;
+    const from = state.xdp_queues;
+    state.xdp_queues = queues;
+    state.rx_zero_copy = receive === "af_xdp" && queues > 0 ? rx : null;
+    state.tx_zero_copy = transmit === "af_xdp" ? tx : null;
+    if (from === 0 || queues === from) return;
+    found.setup.probe = probePort(this.addon, config.interface, config.namespace);
+    this.log.info(
+      { port: config.name, from, to: queues },
+      "the interface has another number of receive queues, all have sockets",
+    );
   }
 
   /** @param seen Tells whether MAC control frames have arrived at a port. */

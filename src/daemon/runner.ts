@@ -410,6 +410,8 @@ export class DeviceRunner implements DeviceSource {
       this.discovery?.setUp(index as number, value === 1);
     } else if (kind === RecordKind.stall) {
       this.interfaces.takeStall(index as number, value === 1, mtu === 1, third === 1);
+    } else if (kind === RecordKind.queues) {
+      this.interfaces.takeQueues(index as number, value as number, mtu === 1, third === 1);
     } else if (kind === RecordKind.storm) {
       this.#takeStorm(index as number, value as number);
     } else if (kind === RecordKind.stream) {

@@ -62,6 +62,11 @@ export interface PortStatus {
   transmit: NativeBackend;
   /** Mode of af_xdp reception; null where something else receives. */
   xdp_mode: "native" | "generic" | null;
+  /** Receive queues of the interface that have sockets of af_xdp; 0 where something else receives, or not open yet. */
+  xdp_queues: number;
+  /** Whether frames come, and leave, by af_xdp without a copy; null where another backend is used, or not open yet. */
+  rx_zero_copy: boolean | null;
+  tx_zero_copy: boolean | null;
   /** Reason why these backends are used. */
   backend_reason: string;
   pfc: PfcState;

@@ -6,7 +6,7 @@ import type { CounterDescription, NativeWorker } from "./types.js";
 export type Meaning = CounterDescription["meaning"];
 
 /** Frames that are lost, whoever or whatever has lost them. */
-export const kLosses: readonly Meaning[] = ["drop", "overrun", "refused", "down", "fault"];
+export const kLosses: readonly Meaning[] = ["drop", "overrun", "refused", "thrown", "down", "fault"];
 
 type Labels = Readonly<Record<string, string | undefined>>;
 

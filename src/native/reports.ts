@@ -22,7 +22,7 @@ export interface FaultState {
 export interface CounterName {
   /** As in metrics.md. */ name: string;
   /** Of its value. */ unit: string;
-  /** What it adds to: native/base/counters.h has the words. */ meaning: "none" | "gauge" | "sent" | "received" | "made" | "taken" | "duplicate" | "control_tx" | "control_rx" | "drop" | "overrun" | "refused" | "down" | "fault" | "mark" | "marked" | "cnm" | "cnm_refused" | "pause_tx" | "pause_rx" | "paused";
+  /** What it adds to: native/base/counters.h has the words. */ meaning: "none" | "gauge" | "sent" | "received" | "made" | "taken" | "duplicate" | "control_tx" | "control_rx" | "drop" | "overrun" | "refused" | "down" | "fault" | "mark" | "marked" | "cnm" | "cnm_refused" | "pause_tx" | "pause_rx" | "paused" | "thrown";
   /** What it counts. */ help: string;
 }
 
@@ -342,6 +342,6 @@ export const kFinished = {
 
 export const WorkOpcode = { send: 0, send_with_imm: 1, send_with_inv: 2, rdma_write: 3, rdma_write_with_imm: 4, rdma_read: 5, atomic_cmp_and_swp: 6, atomic_fetch_and_add: 7 } as const;
 
-export const RecordKind = { queue: 1, transmit: 2, receive: 3, pause: 4, ended: 5, port: 6, stall: 7, stream: 8, storm: 9, message: 10, neighbour: 11 } as const;
+export const RecordKind = { queue: 1, transmit: 2, receive: 3, pause: 4, ended: 5, port: 6, stall: 7, stream: 8, storm: 9, message: 10, neighbour: 11, queues: 12 } as const;
 
 export const Operation = { write: 0, send: 1, read: 2 } as const;

@@ -112,6 +112,9 @@ export class FakeWorker implements NativeWorker {
   stall(index: number, tx: boolean, rx: boolean, fallsBack = false): void {
     this.record(RecordKind.stall, index, tx ? 1 : 0, rx ? 1 : 0, fallsBack ? 1 : 0);
   }
+  queues(index: number, receive: number, rx: boolean, tx: boolean): void {
+    this.record(RecordKind.queues, index, receive, rx ? 1 : 0, tx ? 1 : 0);
+  }
   fail(reason: string): void {
     this.failure = reason;
     this.record(RecordKind.ended, 0, 1);

@@ -199,6 +199,21 @@ describe("a daemon", () => {
     await ended;
   });
 
+  it("tells of the sockets of AF_XDP, and when an interface has got more receive queues", async () => {
+    const text = (folder: string) => switchFile(folder).replace("rate: 1Gbps,", "backend: af_xdp,");
+    const { addon, signals, log, socket, ended } = await start("switch", text);
+    expect((await ask(socket, "ports"))[0]).toMatchObject({ xdp_queues: 0, rx_zero_copy: null, tx_zero_copy: null });
+    const settled = log.length;
+    addon.worker.queues(0, 1, true, true);
+    expect((await ask(socket, "ports"))[0]).toMatchObject({ xdp_queues: 1, rx_zero_copy: true, tx_zero_copy: true });
+    expect(log.slice(settled)).toEqual([]);
+    addon.worker.queues(0, 4, false, true);
+    expect(log.slice(settled)).toMatchObject([{ level: "info", port: "a", from: 1, to: 4 }]);
+    expect((await ask(socket, "ports"))[0]).toMatchObject({ xdp_queues: 4, rx_zero_copy: false, tx_zero_copy: true });
+    signals.emit("SIGTERM", "SIGTERM");
+    await ended;
+  });
+
   it("does not start where AF_XDP was asked for and cannot be opened", async () => {
     const text = (folder: string) => switchFile(folder).replace("rate: 1Gbps,", "backend: af_xdp,");
     const { addon, ended } = await start("switch", text, (fake) => {

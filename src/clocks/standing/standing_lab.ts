@@ -220,4 +220,4 @@ function counting(worker: NativeWorker): LabWorker {
 }
 
 /** Frames that did not reach a device, or not the link, because of the machine. */
-const lostFrames = (counters: CounterTable) => counters.of("overrun", "refused").sum();
+const lostFrames = (counters: CounterTable) => counters.of("overrun", "refused", "thrown").sum();

@@ -64,7 +64,7 @@ export class DeviceCounters {
       port_xmit_data: words("tx_bytes"),
       port_xmit_packets: of("tx_packets"),
       port_rcv_errors: of("rx_icrc_encapsulated", "drop_malformed"),
-      port_xmit_discards: of("tx_port_down", "host_tx_errors"),
+      port_xmit_discards: of("tx_port_down", "host_tx_errors", "host_tx_dropped"),
       link_downed: downs,
     };
     for (const name of kNever) standard[name] = 0;

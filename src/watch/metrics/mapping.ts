@@ -178,7 +178,10 @@ function byRule(scope: Scope, { name, unit, meaning }: Omit<CounterDescription, 
   const dropped = kDropped[scope];
   if (dropped !== undefined && meaning === "drop") return { name: dropped, fixed, help: kDrops };
   if (meaning === "cnm_refused") return { name: "weir_nic_rp_cnm_refused_total", fixed, help: kRefusedCnms };
-  if (scope === "nic" && (meaning === "overrun" || meaning === "refused" || meaning === "down")) {
+  if (
+    scope === "nic" &&
+    (meaning === "overrun" || meaning === "refused" || meaning === "thrown" || meaning === "down")
+  ) {
     return { name: `weir_nic_${name}_${unit}_total` };
   }
   return { name: `${kPrefixes[scope]}${name}${meaning === "gauge" ? "" : "_total"}` };

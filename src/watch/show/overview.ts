@@ -15,8 +15,10 @@ export const counters = gridView({
     const own = new ShownCounters(counters);
     if (own.isNic) return [nicGrid(own)];
     const lost = (...meanings: Meaning[]) => own.of(...meanings).by("port");
-    const [dropped, overrun, unsent] = [lost("drop"), lost("overrun"), lost("down", "refused")];
-    const reasons = [own.of("drop"), own.of("overrun", "refused"), own.of("down")].flatMap((some) => [...some]);
+    const [dropped, overrun, unsent] = [lost("drop"), lost("overrun"), lost("down", "refused", "thrown")];
+    const reasons = [own.of("drop"), own.of("overrun", "refused", "thrown"), own.of("down")].flatMap((some) => [
+      ...some,
+    ]);
     return [
       {
         title: "Counters",

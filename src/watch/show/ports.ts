@@ -37,11 +37,11 @@ export const ports = gridView({
       title: "Backends",
       head: ["Port", "In", "Out", "Why"],
       names: 4,
-      rows: ports.map(({ name, receive, transmit, tx_falls_back, xdp_mode, backend_reason }) => [
-        printable(name),
-        xdp_mode === null ? receive : `${receive} (${xdp_mode})`,
-        tx_falls_back ? `${transmit} (by ${receive} now)` : transmit,
-        printable(backend_reason),
+      rows: ports.map((port) => [
+        printable(port.name),
+        inWords(port.receive, port.xdp_mode ?? "", sockets(port.xdp_queues), copies(port.rx_zero_copy)),
+        inWords(port.transmit, port.tx_falls_back ? `by ${port.receive} now` : "", copies(port.tx_zero_copy)),
+        printable(port.backend_reason),
       ]),
     },
     {
@@ -62,6 +62,15 @@ function operation({ up, tx_stalled, rx_stuck }: PortStatus): string {
   if (!up) return "down";
   return ["up", ...(tx_stalled ? ["tx stalled"] : []), ...(rx_stuck ? ["rx stuck"] : [])].join(", ");
 }
+
+/** A backend with what is known of it in parentheses. */
+function inWords(backend: string, ...known: string[]): string {
+  const words = known.filter((word) => word !== "");
+  return words.length === 0 ? backend : `${backend} (${words.join(", ")})`;
+}
+
+const sockets = (count: number) => (count === 0 ? "" : `${count} queue${count === 1 ? "" : "s"}`);
+const copies = (zeroCopy: boolean | null) => (zeroCopy === null ? "" : zeroCopy ? "zero copy" : "copied");
 
 const kNotProbed = ["unknown", "-", "-", "-", "-", "-"];
 

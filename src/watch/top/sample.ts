@@ -110,7 +110,7 @@ function portsOf({ device, ports, queueBytes, perSecond }: Look) {
       pauses_rx_per_s: rate("pause_rx"),
       pauses_tx_per_s: rate("pause_tx"),
       /** Drops include frames that the host has lost. */
-      drops_per_s: rate("drop", "overrun", "refused", "down"),
+      drops_per_s: rate("drop", "overrun", "refused", "thrown", "down"),
     };
   });
 }

@@ -22,6 +22,9 @@ export const port = (name: string, up = true) => ({
   receive: "af_packet" as const,
   transmit: name === "a" ? ("af_xdp" as const) : ("af_packet" as const),
   xdp_mode: null,
+  xdp_queues: 0,
+  rx_zero_copy: null,
+  tx_zero_copy: name === "a" ? false : null,
   backend_reason: name === "a" ? "a veth that is shaped" : "as configured",
   pfc: name === "a" ? ("works" as const) : ("not possible here" as const),
   mac_control: {

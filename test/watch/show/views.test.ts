@@ -129,7 +129,7 @@ describe("of a switch", () => {
         ["b", "unknown", "-", "-", "-", "-", "-"],
       ],
       [
-        ["a", "af_packet", "af_xdp", "a veth that is shaped"],
+        ["a", "af_packet", "af_xdp (copied)", "a veth that is shaped"],
         ["b", "af_packet", "af_packet", "as configured"],
       ],
       [
@@ -229,7 +229,14 @@ describe("of a switch", () => {
   it("ports tell the mode of XDP, and what hardware is like", () => {
     const mac_control = { reaches: "unlikely", reason: "" } as const;
     const probe = { ...kHardware, mac_control };
-    const ports = [{ ...port("a"), probe, mac_control, receive: "af_xdp" as const, xdp_mode: "native" as const }];
+    const xdp = {
+      receive: "af_xdp",
+      xdp_mode: "native",
+      xdp_queues: 2,
+      rx_zero_copy: true,
+      tx_zero_copy: true,
+    } as const;
+    const ports = [{ ...port("a"), probe, mac_control, ...xdp }];
     const [, interfaces, backends, pfc] = rows(kViews.ports, { ports });
     expect(interfaces?.[0]?.slice(1, 6)).toEqual([
       "hardware (ice, 0000:03:00.0)",
@@ -238,7 +245,7 @@ describe("of a switch", () => {
       "2048/256",
       "native, zero-copy, several buffers",
     ]);
-    expect(backends?.[0]?.slice(1, 3)).toEqual(["af_xdp (native)", "af_xdp"]);
+    expect(backends?.[0]?.slice(1, 3)).toEqual(["af_xdp (native, 2 queues, zero copy)", "af_xdp (zero copy)"]);
     expect(pfc?.[0]?.[2]).toBe("unlikely");
   });
 });
