@@ -45,9 +45,20 @@ struct Sample {
 thread_local Sample last __attribute__((tls_model("initial-exec")));
 thread_local uint32_t alike __attribute__((tls_model("initial-exec"))) = 0;
 
+// Whether the signal came in a system call, which is done, or is made again after it: a long one has still registers, too, and
+// may have locks of libc's about it.
+bool in_system_call(const greg_t* registers) {
+  constexpr greg_t kPage = 4096;
+  const greg_t place = registers[REG_RIP] % kPage;
+  const auto is_call = [](const uint8_t* code) { return code[0] == 0x0f && code[1] == 0x05; };
+  const auto* const code = reinterpret_cast<const uint8_t*>(registers[REG_RIP]);
+  // What is not on the same page may not be there.
+  return (place >= 2 && is_call(code - 2)) || (place <= kPage - 2 && is_call(code));
+}
+
 void look(int, siginfo_t*, void* context) {
   const auto& registers = static_cast<const ucontext_t*>(context)->uc_mcontext.gregs;
-  if (turns_given() % 2 != 0) return;
+  if (turns_given() % 2 != 0 || in_system_call(registers)) return;
   Sample now;
   now.turns = turns_given();
   now.instruction = registers[REG_RIP];
