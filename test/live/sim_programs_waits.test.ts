@@ -6,13 +6,18 @@ import { describeLive } from "./capability.js";
 import { run } from "./sim_programs_run.js";
 import { folder } from "./weir.js";
 
+/** Compiles a program of programs_c. */
+function compiled(name: string): string {
+  const program = join(folder(), name);
+  const source = join(import.meta.dirname, `programs_c/${name}.c`);
+  const env = { ...process.env, PATH: process.env.WEIR_BUILD_PATH };
+  execFileSync("cc", ["-Wall", "-Wextra", "-O1", source, "-o", program, "-pthread"], { env });
+  return program;
+}
+
 describeLive("programs in virtual time that wait", () => {
   it("for children, timers, descriptors and each other, come back at that time", async () => {
-    const program = join(folder(), "waits");
-    const source = join(import.meta.dirname, "programs_c/waits.c");
-    const env = { ...process.env, PATH: process.env.WEIR_BUILD_PATH };
-    execFileSync("cc", ["-Wall", "-Wextra", "-O1", source, "-o", program, "-pthread"], { env });
-    const { programs, output } = await run(`  - { id: waits, on: a, run: "${program}" }`);
+    const { programs, output } = await run(`  - { id: waits, on: a, run: "${compiled("waits")}" }`);
     expect(output("waits.err")).toBe("");
     expect(output("waits.out").trim().split("\n")).toEqual([
       "system 3 at 0.25",
@@ -26,6 +31,29 @@ describeLive("programs in virtual time that wait", () => {
       "barrier 1 at 2.30",
     ]);
     expect(programs.waits).toMatchObject({ status: 0, ended_s: 2.3 });
+  });
+
+  it("for signals by pause(), and for what others write to pipes by stdio, come back at that time", async () => {
+    const { programs, output } = await run(`  - { id: pauses, on: a, run: "${compiled("pauses")}" }
+  - { id: shell, on: b, run: "(sleep 1; echo one; sleep 1; echo two) | sed s/o/0/ | uniq; date +%s" }`);
+    expect(output("pauses.err")).toBe("");
+    expect(output("pauses.out").trim().split("\n")).toEqual([
+      "pause 1 at 0.25",
+      "pause 1 at 0.50",
+      "fgets 4 at 1.00",
+      "fgets 4 at 1.50",
+      "getline 11 at 2.00",
+      "fread 2 at 2.00",
+      "getc -1 at 2.00",
+    ]);
+    expect(output("shell.out")).toBe("0ne\ntw0\n1577836802\n");
+    expect(programs).toMatchObject({ pauses: { status: 0, ended_s: 2 }, shell: { status: 0, ended_s: 2 } });
+  });
+
+  it("for memory to change: a loop that fills much memory does not, whatever its registers", async () => {
+    const { programs, output } = await run(`  - { id: fills, on: a, run: "${compiled("fills")}" }`);
+    expect(output("fills.out")).toBe("filled at 0.00\n");
+    expect(programs.fills).toMatchObject({ status: 0, ended_s: 0 });
   });
 
   it("for processes that were killed, or call _exit(), hear of their ends", async () => {
