@@ -84,6 +84,7 @@ uint32_t Turns::take_place(uint32_t program, uint32_t nic) {
     throw NativeError("NO_RESOURCES", 0, "", "programs have more than " + std::to_string(kTurnPlaces) + " threads",
                       "let fewer programs run");
   }
+  told_ = true;
   return place;
 }
 
@@ -124,6 +125,9 @@ Turns::Seen Turns::seeing(const TurnPlace& place) const {
 }
 
 void Turns::run(Time now, const std::function<void(uint32_t, int)>& ended) {
+  // Most frames are nobody's cause to look.
+  if (!told_ && now < next_) return;
+  told_ = false;
   memory_->now.store(now, std::memory_order_release);
   for (bool more = true; more;) {
     more = false;
@@ -134,6 +138,7 @@ void Turns::run(Time now, const std::function<void(uint32_t, int)>& ended) {
       more = true;
     }
   }
+  next_ = find_deadline();
 }
 
 void Turns::give(uint32_t number, const std::function<void(uint32_t, int)>& ended) {
@@ -208,7 +213,7 @@ void Turns::await_end(TurnPlace& place, pid_t first) {
   place.state.store(TurnPlace::gone, std::memory_order_release);
 }
 
-Time Turns::next_deadline() const {
+Time Turns::find_deadline() const {
   Time next = kNever;
   for (uint32_t i = 0; i < std::min(memory_->places.load(std::memory_order_relaxed), kTurnPlaces); ++i) {
     const TurnPlace& place = memory_->place[i];

@@ -37,16 +37,20 @@ class Turns {
   uint32_t last_process() const { return last_process_; }
   // A NIC has something for that process; `rings`: also if it sleeps.
   void tell(uint32_t process, bool rings) {
+    told_ = true;
     ++processes_seen_[process].news;
     if (rings) ++processes_seen_[process].bells;
   }
   // What any thread waits for may have come from outside.
-  void tell_all() { ++all_changes_; }
+  void tell_all() {
+    told_ = true;
+    ++all_changes_;
+  }
 
   // Gives turns until all threads wait at `now`. `ended`: called when a process ends, with its status as of waitpid().
   void run(Time now, const std::function<void(uint32_t program, int status)>& ended);
-  // When the first of them wants to go on; kNever: none does by itself.
-  Time next_deadline() const;
+  // When the first of them wants to go on, after run(); kNever: none does by itself.
+  Time next_deadline() const { return next_; }
 
  private:
   // Changes by processes are counted in so many, of which two may have one.
@@ -66,6 +70,7 @@ class Turns {
     uint64_t changes = 0;
   };
 
+  Time find_deadline() const;
   bool may_go_on(uint32_t place);
   // What has happened since the place was looked at, of TurnPlace::Cause.
   uint32_t news_of(uint32_t place) const;
@@ -86,6 +91,8 @@ class Turns {
   std::vector<ProcessTurns> processes_seen_;
   uint64_t all_changes_ = 0;
   uint32_t last_process_ = 0;
+  bool told_ = false;  // something has happened since the last run
+  Time next_ = kNever;
 };
 
 }  // namespace weir
