@@ -2,6 +2,8 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { lacking } from "../needs.js";
+import { itUnless } from "../obstacles.js";
 import { describeLive } from "./capability.js";
 import { run } from "./sim_programs_run.js";
 import { folder } from "./weir.js";
@@ -55,6 +57,31 @@ describeLive("programs in virtual time that wait", () => {
     expect(output("fills.out")).toBe("filled at 0.00\n");
     expect(programs.fills).toMatchObject({ status: 0, ended_s: 0 });
   });
+
+  itUnless(
+    lacking("ibverbs-utils"),
+    "for messages of a peer, by polls and by events, say the same each time",
+    async () => {
+      const pingPongs = [
+        "ibv_rc_pingpong",
+        "ibv_rc_pingpong -e",
+        "ibv_uc_pingpong",
+        "ibv_ud_pingpong",
+        "ibv_srq_pingpong",
+      ];
+      const traffic = pingPongs.map((command, i) => {
+        const line = `${command} -g 0 -n 100 -p ${18515 + i}`;
+        return `  - { id: s${i}, on: a, run: "${line}", listens: ${18515 + i} }
+  - { id: c${i}, on: b, run: "${line} a", after: s${i} }`;
+      });
+      const [one, other] = await Promise.all([run(traffic.join("\n")), run(traffic.join("\n"))]);
+      for (const i of pingPongs.keys()) {
+        expect(one.output(`c${i}.out`)).toMatch(/^100 iters in /m);
+        expect(one.output(`c${i}.out`)).toBe(other.output(`c${i}.out`));
+        expect(one.programs[`c${i}`]).toMatchObject({ status: 0 });
+      }
+    },
+  );
 
   it("for processes that were killed, or call _exit(), hear of their ends", async () => {
     const { programs, output } = await run(
