@@ -22,7 +22,7 @@ inline constexpr const char* kProgramVariable = "WEIR_VIRTUAL_PROGRAM";
 inline constexpr const char* kHostVariable = "WEIR_HOST";
 inline constexpr const char* kNamesVariable = "WEIR_VIRTUAL_NAMES";
 
-inline constexpr uint32_t kTurnsLayout = 2;  // changes with all that is here
+inline constexpr uint32_t kTurnsLayout = 3;  // changes with all that is here
 inline constexpr uint32_t kTurnPlaces = 1024;
 inline constexpr uint32_t kTurnPrograms = 256;
 inline constexpr uint32_t kTurnPorts = 16;
@@ -38,16 +38,19 @@ struct TurnPlace {
   enum State : uint32_t { free, begins, runs, waits, gone, ends };
   // What ends a wait, besides its time.
   enum Cause : uint32_t {
-    kNews = 1,     // the host's NIC has something for a program
-    kProcess = 2,  // another thread of the process has run
-    kOthers = 4,   // a thread of any program has
-    kBell = 8,     // the host's NIC has something for a program that sleeps
+    kNews = 1,     // the NIC has something for the process
+    kProcess = 2,  // another thread of the process has done something
+    kOthers = 4,   // a thread of any program has done what others may wait for
+    kBell = 8,     // the NIC has something for the process, which sleeps
+    kShared = 16,  // a thread of a program of the host has written to memory that they may share
+    kTime = 32,    // the time has come
   };
-  // What a thread has done since it had the turn, for those who wait for others.
+  // The most that a thread has done since it had the turn, for those who wait for others.
   enum Deed : uint32_t {
-    kAnything = 0,
-    kNothing = 1,
-    kWrites = 2,  // it has written to memory that it shares with others of its host
+    kNothing,
+    kOwn,     // something for the threads of its process alone
+    kWrites,  // it has written to memory that it may share with others of its host
+    kAnything,
   };
 
   std::atomic<uint32_t> state;
@@ -56,7 +59,7 @@ struct TurnPlace {
   std::atomic<uint32_t> nic;  // its host's
   std::atomic<uint32_t> causes;
   std::atomic<uint32_t> deed;
-  std::atomic<uint32_t> echoed;  // 1: it goes on for others' kWrites alone
+  std::atomic<uint32_t> woken;  // what has happened since it gave its turn back, of Cause
   // Numbers of it and of its process in the program's namespace; 0: it has not begun.
   std::atomic<uint32_t> thread;
   std::atomic<uint32_t> process;

@@ -169,16 +169,14 @@ void NicPrograms::take(SoftNic& nic) {
   }
 }
 
-NicPrograms::News NicPrograms::publish() {
-  News news;
+void NicPrograms::publish(const Told& told) {
   for (const auto& [number, program] : programs_) {
     program->link->publish();
-    news.any |= program->link->has_cause();
-    if (!program->link->take_wake()) continue;
-    news.rings = true;
-    program->wake();
+    const bool has_cause = program->link->has_cause();
+    const bool rings = program->link->take_wake();
+    if (rings) program->wake();
+    if (has_cause && told != nullptr) told(number, rings);
   }
-  return news;
 }
 
 void NicPrograms::change_link(bool up) {

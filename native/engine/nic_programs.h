@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -71,12 +72,10 @@ class NicPrograms {
 
   // Takes in a turn what programs have submitted; gives back and wakes.
   void take(SoftNic& nic);
-  // Whether any program that polls has cause to look since the last time (ProgramLink::has_cause()), and whether one sleeps.
-  struct News {
-    bool any = false;
-    bool rings = false;
-  };
-  News publish();
+  // `told`: called of each program that has cause to look since the last time, if it polls (ProgramLink::has_cause()); `rings`:
+  // and if it sleeps.
+  using Told = std::function<void(uint32_t number, bool rings)>;
+  void publish(const Told& told = nullptr);
   // The link is there, or not: programs hear of changes.
   void tell_link(bool up) {
     if (up != link_up_) change_link(up);

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "engine/program_transports.h"
+#include "engine/virtual_turns.h"
 #include "engine/worker_clock.h"
 
 namespace weir {
@@ -44,6 +45,7 @@ void ProgramTransports::stop() {
 
 void ProgramTransports::run() {
   ::prctl(PR_SET_TIMERSLACK, kTimerSlack);
+  if (weir_turns_serve != nullptr) weir_turns_serve();
   Time looked = 0;
   Time nap = kShortestDoze;
   bool rung = false;  // rung by the daemon, in its last nap

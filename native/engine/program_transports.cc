@@ -11,6 +11,7 @@
 
 #include "base/secret.h"
 #include "engine/told_connection.h"
+#include "engine/virtual_turns.h"
 #include "engine/worker_clock.h"
 #include "transport/datagram.h"
 #include "transport/opcode.h"
@@ -36,6 +37,12 @@ void modify_transport(LentTurns* lent, ProgramPair& pair, QueuePairState to, con
   QueueAttributes attributes = given;
   attributes.echoes = true;  // the daemon knows whether its NIC does
   pair.transport->modify(to, attributes);
+}
+
+// Whether a packet that comes writes to memory without a completion.
+bool changes_memory(uint8_t opcode) {
+  const RequestKind kind = opcode_shape(is_unreliable(opcode) ? opcode & kOpcodeOperation : plain_opcode(opcode)).kind;
+  return kind == RequestKind::write || kind == RequestKind::atomic;
 }
 
 bool has_left(LentTurns* lent, const ProgramPair& pair) { return pair.unsent == 0 && (!pair.direct || lent->has_left(pair)); }
@@ -279,6 +286,7 @@ void ProgramTransports::take_returned(Time now) {
 bool ProgramTransports::turn(Time now) {
   ProgramMemory& shared = session_.memory();
   const uint32_t before = submitted_ + returned_ + frames_;
+  const uint64_t seen = seen_;
   const bool timers = deadline_ <= now;
   const uint32_t written = shared.frames_written.load(std::memory_order_acquire);
   const uint32_t taken = frames_;
@@ -288,6 +296,7 @@ bool ProgramTransports::turn(Time now) {
       ProgramPair& pair = *found->second;
       if (frame.reads != 0) pair.transport->expect_reads(frame.reads);
       pair.transport->receive(now, frame.bytes(), frame.meta);
+      seen_ += changes_memory(frame.meta.opcode) ? 1 : 0;
       received(pair);
       if (!pair.dirty) dirty_.push_back(&pair);
       pair.dirty = true;
@@ -324,29 +333,49 @@ bool ProgramTransports::turn(Time now) {
   submit();
   const bool moved = submitted_ + returned_ + frames_ != before;
   if (moved || timers) session_.tell_counters(counters_);
+  if (seen_ != seen && weir_turns_tell != nullptr) weir_turns_tell();
   return moved;
 }
 
-bool ProgramTransports::help() {
-  const Time now = monotonic_now();
+ProgramTransports::Help ProgramTransports::help_once() {
+  const Time now = weir_turns_now != nullptr ? weir_turns_now() : monotonic_now();
   polled_.store(now, std::memory_order_relaxed);
-  if (!mutex_.try_lock()) return false;
+  if (!mutex_.try_lock()) return Help::refused;
   ProgramMemory& shared = session_.memory();
   if (naps_.load(std::memory_order_relaxed)) shared.program_sleeps.store(0, std::memory_order_relaxed);
   if (lent_ != nullptr) lent_->poll(now);
+  const uint64_t before = seen_;
   bool moved = turn(now);
   if (lent_ != nullptr) moved |= lent_->turn();
+  const bool seen = seen_ != before;
   if (!moved) shared.returned_wanted.store(returned_ + slots_wanted(), std::memory_order_relaxed);  // it looks for them, too
   mutex_.unlock();
-  if (moved) {
-    polled_.store(monotonic_now(), std::memory_order_relaxed);
-  } else {
+  return seen ? Help::seen : moved ? Help::moved : Help::none;
+}
+
+bool ProgramTransports::help(const void* queue) {
+  if (weir_turns_poll != nullptr) return help_in_turns(queue);
+  const Help found = help_once();
+  if (found == Help::refused) return false;
+  if (found == Help::none) {
     sched_yield();  // the daemon or the kernel, which moves things, may want this CPU
+    return false;
   }
-  return moved;
+  polled_.store(monotonic_now(), std::memory_order_relaxed);
+  return true;
+}
+
+// In virtual time who polls goes on when there is something that the program can see: a turn of it costs much.
+bool ProgramTransports::help_in_turns(const void* queue) {
+  for (;;) {
+    const Help found = help_once();
+    if (found == Help::seen) return weir_turns_found(), true;
+    if (found != Help::moved && weir_turns_poll(queue)) return false;
+  }
 }
 
 void ProgramTransports::may_leave() {
+  if (weir_turns_found != nullptr) weir_turns_found();
   if (lent_ != nullptr) lent_->find();
   if (!naps_.load(std::memory_order_relaxed)) return;
   ProgramMemory& shared = session_.memory();
@@ -354,7 +383,7 @@ void ProgramTransports::may_leave() {
                                std::memory_order_relaxed);
   shared.program_sleeps.store(1, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (shared.frames_written.load(std::memory_order_acquire) != shared.frames_read.load(std::memory_order_relaxed)) help();
+  if (shared.frames_written.load(std::memory_order_acquire) != shared.frames_read.load(std::memory_order_relaxed)) help_once();
 }
 
 void ProgramTransports::rest() {

@@ -69,9 +69,9 @@ class ProgramTransports : public CompletionSink {
   // Hands over what was sent to the daemon.
   void submit();
 
-  // Somebody polls and finds nothing: moves things along, unless another thread does so. Returns whether anything has come or
-  // gone.
-  bool help();
+  // Somebody polls `queue`, and finds nothing: moves things along, unless another thread does so. Returns whether anything has
+  // come or gone.
+  bool help(const void* queue = nullptr);
   // A poller has found something, and may do other things than poll from now on: the daemon wakes the thread for frames.
   void may_leave();
   // A thread that helped polls no more, and the library's thread is at it again at once.
@@ -90,6 +90,8 @@ class ProgramTransports : public CompletionSink {
   // Null when there is none of this number. The caller must have the lock.
   ProgramPair* find(uint32_t qpn) const;
   const TransportCounters& counters() const { return counters_; }
+  // The program can see something that it could not, such as a completion. The caller must have the lock.
+  void note_seen() { ++seen_; }
 
  private:
   // These are told with the lock. A frame has come to the queue pair.
@@ -111,6 +113,9 @@ class ProgramTransports : public CompletionSink {
     bool ends = false;  // a message that nobody acknowledges
   };
 
+  enum class Help : uint8_t { refused, none, moved, seen };
+  Help help_once();
+  bool help_in_turns(const void* queue);
   bool turn(Time now);
   void send(ProgramPair& pair, Time now);
   bool takes_data(ProgramPair& pair) const;
@@ -139,6 +144,7 @@ class ProgramTransports : public CompletionSink {
   uint32_t published_ = 0;
   uint32_t returned_ = 0;
   uint32_t frames_ = 0;
+  uint64_t seen_ = 0;  // what the program can see: completions, events, and packets that wrote to its memory
   uint32_t ends_ = 0;  // packets that the daemon has, and whose way back ends a message
   Time deadline_ = kNever;
   Time sleeps_until_ = 0;  // end of the thread's sleep; read and written with the lock

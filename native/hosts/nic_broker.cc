@@ -46,12 +46,14 @@ bool send_answer(int socket, const ProgramAnswer& answer, const ProgramOpening& 
 
 }  // namespace
 
-NicBroker::NicBroker(std::string socket, const Nic& nic, SoftNic& device, FindWay find_way, HandOn hand_on)
+NicBroker::NicBroker(std::string socket, const Nic& nic, SoftNic& device, FindWay find_way, HandOn hand_on,
+                     FindProcess find_process)
     : path_(std::move(socket)),
       nic_(nic),
       device_(device),
       find_way_(std::move(find_way)),
       hand_on_(std::move(hand_on)),
+      find_process_(std::move(find_process)),
       applications_(device, no_ports_) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -147,6 +149,7 @@ void NicBroker::end_session(uint32_t number) {
 
 void NicBroker::end(Session& session) {
   if (session.program != 0) applications_.close_program(session.program);
+  processes_.erase(session.program);
   for (const uint32_t handle : session.handles) applications_.destroy_address_handle(handle);
   ::close(session.socket);
 }
@@ -164,6 +167,7 @@ ProgramAnswer NicBroker::answer(Session& session, const ProgramRequest& request,
       case ProgramRequest::kHello:
         opening = applications_.open_program();
         session.program = opening.number;
+        processes_[opening.number] = find_process_();
         told.layout = kProgramLayout;
         told.path_mtu = nic_.path_mtu;
         told.mac = nic_.mac;

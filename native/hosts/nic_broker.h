@@ -36,8 +36,11 @@ class NicBroker {
   // Takes what connection management is to hear, but for the NIC's number.
   using HandOn = std::function<void(HostNews news)>;
 
+  // Number of the process that asks.
+  using FindProcess = std::function<uint32_t()>;
+
   // Throws NativeError when it cannot listen at `socket`.
-  NicBroker(std::string socket, const Nic& nic, SoftNic& device, FindWay find_way, HandOn hand_on);
+  NicBroker(std::string socket, const Nic& nic, SoftNic& device, FindWay find_way, HandOn hand_on, FindProcess find_process);
   ~NicBroker();
   NicBroker(const NicBroker&) = delete;
   NicBroker& operator=(const NicBroker&) = delete;
@@ -47,6 +50,8 @@ class NicBroker {
   // Connection management's part of a session that was handed on; one that is over hears nothing.
   void tell(uint32_t number, std::span<const uint8_t> bytes);
   void end_session(uint32_t number);
+  // The process that has opened the NIC as that program.
+  uint32_t process_of(uint32_t program) const { return processes_.at(program); }
   NicApplications& applications() { return applications_; }
   SoftNic& device() { return device_; }
 
@@ -71,6 +76,8 @@ class NicBroker {
   SoftNic& device_;
   FindWay find_way_;
   HandOn hand_on_;
+  FindProcess find_process_;
+  std::map<uint32_t, uint32_t> processes_;  // by the programs that are open
   std::vector<WirePort> no_ports_;
   NicApplications applications_;
   int listening_ = -1;

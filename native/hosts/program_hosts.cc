@@ -79,7 +79,8 @@ void ProgramHosts::begin(Fabric& fabric) {
         [this, i](HostNews news) {
           news.nic = i;
           news_.push_back(std::move(news));
-        });
+        },
+        [this] { return turns_.last_process(); });
   }
   namespaces_ = make_program_namespaces(addresses);
   const auto has_programs = [](const auto& broker) { return broker != nullptr; };
@@ -195,10 +196,10 @@ bool ProgramHosts::publish() {
   bool any = false;
   for (uint32_t nic = 0; nic < brokers_.size(); ++nic) {
     if (brokers_[nic] == nullptr) continue;
-    const NicPrograms::News news = brokers_[nic]->applications().programs().publish();
-    if (!news.any) continue;
-    any = true;
-    turns_.tell(nic, news.rings);
+    brokers_[nic]->applications().programs().publish([&](uint32_t number, bool rings) {
+      any = true;
+      turns_.tell(brokers_[nic]->process_of(number), rings);
+    });
   }
   return any;
 }

@@ -57,8 +57,8 @@ Turns::Turns(std::string path, uint32_t nics, std::function<bool()> serve)
       seen_(kTurnPlaces),
       processes_(kTurnPrograms),
       overran_(kTurnPrograms),
-      hosts_(nics),
-      changes_(kCountedProcesses) {
+      writes_(nics),
+      processes_seen_(kCountedProcesses) {
   const auto failed = [&](const char* call) {
     return NativeError::from_errno(call, "no memory can be shared with programs at " + path_, "make room in that folder");
   };
@@ -84,6 +84,7 @@ uint32_t Turns::take_place(uint32_t program, uint32_t nic) {
     throw NativeError("NO_RESOURCES", 0, "", "programs have more than " + std::to_string(kTurnPlaces) + " threads",
                       "let fewer programs run");
   }
+  told_ = true;
   return place;
 }
 
@@ -97,38 +98,36 @@ bool Turns::may_go_on(uint32_t number) {
   const uint32_t state = place.state.load(std::memory_order_acquire);
   if (state == TurnPlace::begins) return true;
   if (state != TurnPlace::waits) return false;
-  if (place.until.load(std::memory_order_relaxed) <= memory_->now.load(std::memory_order_relaxed)) return true;
-  const uint32_t causes = place.causes.load(std::memory_order_relaxed);
+  return (news_of(number) & (place.causes.load(std::memory_order_relaxed) | TurnPlace::kTime)) != 0;
+}
+
+uint32_t Turns::news_of(uint32_t number) const {
+  const TurnPlace& place = memory_->place[number];
   const Seen now = seeing(place);
   const Seen& seen = seen_[number];
-  return ((causes & TurnPlace::kNews) != 0 && seen.news != now.news) ||
-         ((causes & TurnPlace::kBell) != 0 && seen.bells != now.bells) ||
-         ((causes & TurnPlace::kProcess) != 0 && seen.own != now.own) ||
-         ((causes & TurnPlace::kOthers) != 0 && (seen.writes != now.writes || seen.others != now.others));
+  const bool due = place.until.load(std::memory_order_relaxed) <= memory_->now.load(std::memory_order_relaxed);
+  return (seen.news != now.news ? TurnPlace::kNews : 0u) | (seen.bells != now.bells ? TurnPlace::kBell : 0u) |
+         (seen.own != now.own ? TurnPlace::kProcess : 0u) | (seen.others != now.others ? TurnPlace::kOthers : 0u) |
+         (seen.writes != now.writes ? TurnPlace::kShared : 0u) | (due ? TurnPlace::kTime : 0u);
 }
 
-bool Turns::is_echo(const TurnPlace& place, Seen before) {
-  const Seen now = seeing(place);
-  before.writes = now.writes;
-  return place.state.load(std::memory_order_relaxed) == TurnPlace::waits && before == now &&
-         place.until.load(std::memory_order_relaxed) > memory_->now.load(std::memory_order_relaxed);
-}
-
-uint64_t& Turns::changes_of(const TurnPlace& place) {
+uint32_t Turns::number_of_process(const TurnPlace& place) {
   const uint32_t program = place.program.load(std::memory_order_relaxed);
-  return changes_[(program * 257 + place.process.load(std::memory_order_relaxed)) % kCountedProcesses];
+  return (program * 257 + place.process.load(std::memory_order_relaxed)) % kCountedProcesses;
 }
 
-Turns::HostTurns& Turns::host_of(const TurnPlace& place) {
-  return hosts_[place.nic.load(std::memory_order_relaxed) % hosts_.size()];
-}
+uint64_t& Turns::writes_of(const TurnPlace& place) { return writes_[place.nic.load(std::memory_order_relaxed) % writes_.size()]; }
 
-Turns::Seen Turns::seeing(const TurnPlace& place) {
-  const HostTurns& host = host_of(place);
-  return {host.news, host.bells, host.writes, changes_of(place), all_changes_};
+Turns::Seen Turns::seeing(const TurnPlace& place) const {
+  const ProcessTurns& process = processes_seen_[number_of_process(place)];
+  const uint64_t writes = writes_[place.nic.load(std::memory_order_relaxed) % writes_.size()];
+  return {process.news, process.bells, writes, process.changes, all_changes_};
 }
 
 void Turns::run(Time now, const std::function<void(uint32_t, int)>& ended) {
+  // Most frames are nobody's cause to look.
+  if (!told_ && now < next_) return;
+  told_ = false;
   memory_->now.store(now, std::memory_order_release);
   for (bool more = true; more;) {
     more = false;
@@ -139,31 +138,29 @@ void Turns::run(Time now, const std::function<void(uint32_t, int)>& ended) {
       more = true;
     }
   }
+  next_ = find_deadline();
 }
 
 void Turns::give(uint32_t number, const std::function<void(uint32_t, int)>& ended) {
   TurnPlace& place = memory_->place[number];
   const uint32_t program = place.program.load(std::memory_order_relaxed) % kTurnPrograms;
-  const Seen before = std::exchange(seen_[number], seeing(place));
-  place.echoed.store(is_echo(place, before) ? 1 : 0, std::memory_order_relaxed);
+  place.woken.store(news_of(number), std::memory_order_relaxed);
+  seen_[number] = seeing(place);
   place.deed.store(TurnPlace::kAnything, std::memory_order_relaxed);
   place.state.store(TurnPlace::runs, std::memory_order_relaxed);
   place.turn.store(1, std::memory_order_release);
   wake(place.turn);
   const bool lives = await(place, program, ended);
   const uint32_t deed = lives ? place.deed.load(std::memory_order_relaxed) : TurnPlace::kAnything;
-  const bool changed = deed == TurnPlace::kAnything;
-  // Requests come by sockets, for whose answers programs wait as for others.
-  const uint32_t causes = place.causes.load(std::memory_order_relaxed);
-  const bool asks = lives && (causes & TurnPlace::kOthers) != 0 && (changed || place.until.load() == kNever);
-  if (changed) ++all_changes_;
-  if (deed == TurnPlace::kWrites) ++host_of(place).writes;
+  last_process_ = number_of_process(place);
+  if (deed == TurnPlace::kAnything) ++all_changes_;
+  if (deed >= TurnPlace::kWrites) ++writes_of(place);
   if (deed != TurnPlace::kNothing) {
-    ++changes_of(place);
+    ++processes_seen_[last_process_].changes;
     seen_[number] = seeing(place);
   }
-  // Who asked goes on by the answer.
-  if ((asks || !lives) && serve_()) ++all_changes_;
+  // Requests come by sockets. Who asked goes on by the answer.
+  if (deed == TurnPlace::kAnything && serve_()) ++all_changes_;
 }
 
 // Waits until a thread gives its turn back; false: it has ended, or its process has.
@@ -216,7 +213,7 @@ void Turns::await_end(TurnPlace& place, pid_t first) {
   place.state.store(TurnPlace::gone, std::memory_order_release);
 }
 
-Time Turns::next_deadline() const {
+Time Turns::find_deadline() const {
   Time next = kNever;
   for (uint32_t i = 0; i < std::min(memory_->places.load(std::memory_order_relaxed), kTurnPlaces); ++i) {
     const TurnPlace& place = memory_->place[i];

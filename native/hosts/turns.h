@@ -33,18 +33,24 @@ class Turns {
   // Whether it was ended because a thread of it never waited.
   bool overran(uint32_t program) const { return overran_[program]; }
   bool listens(uint32_t program, uint16_t port) const;
-  // A NIC has something for programs of its host; `rings`: for those that sleep, too.
-  void tell(uint32_t nic, bool rings) {
-    ++hosts_[nic].news;
-    if (rings) ++hosts_[nic].bells;
+  // Number of the process of the thread that has had a turn last. Two processes may have one.
+  uint32_t last_process() const { return last_process_; }
+  // A NIC has something for that process; `rings`: also if it sleeps.
+  void tell(uint32_t process, bool rings) {
+    told_ = true;
+    ++processes_seen_[process].news;
+    if (rings) ++processes_seen_[process].bells;
   }
   // What any thread waits for may have come from outside.
-  void tell_all() { ++all_changes_; }
+  void tell_all() {
+    told_ = true;
+    ++all_changes_;
+  }
 
   // Gives turns until all threads wait at `now`. `ended`: called when a process ends, with its status as of waitpid().
   void run(Time now, const std::function<void(uint32_t program, int status)>& ended);
-  // When the first of them wants to go on; kNever: none does by itself.
-  Time next_deadline() const;
+  // When the first of them wants to go on, after run(); kNever: none does by itself.
+  Time next_deadline() const { return next_; }
 
  private:
   // Changes by processes are counted in so many, of which two may have one.
@@ -58,18 +64,19 @@ class Turns {
     uint64_t others = 0;
     bool operator==(const Seen&) const = default;
   };
-  struct HostTurns {
+  struct ProcessTurns {
     uint64_t news = 0;
     uint64_t bells = 0;
-    uint64_t writes = 0;  // to memory that its processes share
+    uint64_t changes = 0;
   };
 
+  Time find_deadline() const;
   bool may_go_on(uint32_t place);
-  // Whether nothing has happened since but writes to memory that processes share.
-  bool is_echo(const TurnPlace& place, Seen before);
-  uint64_t& changes_of(const TurnPlace& place);
-  HostTurns& host_of(const TurnPlace& place);
-  Seen seeing(const TurnPlace& place);
+  // What has happened since the place was looked at, of TurnPlace::Cause.
+  uint32_t news_of(uint32_t place) const;
+  static uint32_t number_of_process(const TurnPlace& place);
+  uint64_t& writes_of(const TurnPlace& place);
+  Seen seeing(const TurnPlace& place) const;
   void give(uint32_t place, const std::function<void(uint32_t, int)>& ended);
   bool await(TurnPlace& place, uint32_t program, const std::function<void(uint32_t, int)>& ended);
   void await_end(TurnPlace& place, pid_t first);
@@ -80,9 +87,12 @@ class Turns {
   std::vector<Seen> seen_;
   std::vector<pid_t> processes_;
   std::vector<bool> overran_;
-  std::vector<HostTurns> hosts_;   // by NIC
-  std::vector<uint64_t> changes_;  // by process
+  std::vector<uint64_t> writes_;  // to memory that processes share, by NIC
+  std::vector<ProcessTurns> processes_seen_;
   uint64_t all_changes_ = 0;
+  uint32_t last_process_ = 0;
+  bool told_ = false;  // something has happened since the last run
+  Time next_ = kNever;
 };
 
 }  // namespace weir

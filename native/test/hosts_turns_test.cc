@@ -113,30 +113,51 @@ TEST_CASE("turns: what a thread does has others look, but not what it finds undo
   CHECK(bed.run(20) == Taken{{0, 20}, {1, 20}});
 }
 
-TEST_CASE("turns: news of a NIC are for its host, and for those that sleep when it rings") {
+TEST_CASE("turns: news of a NIC are for the process that has it, and for its threads that sleep when it rings") {
   TurnsBed bed;
   const TurnsBed::Wait last{.until = 20, .deed = TurnPlace::kNothing};
-  for (const uint32_t nic : {0, 1}) bed.add(0, {{.causes = TurnPlace::kNews}, last}, nic);
-  bed.add(0, {{.causes = TurnPlace::kBell}, last}, 1);
-  CHECK(bed.run(0) == Taken{{0, 0}, {1, 0}, {2, 0}});
-  bed.turns.tell(1, false);
+  bed.add(0, {{.causes = TurnPlace::kNews}, last});
+  CHECK(bed.run(0) == Taken{{0, 0}});
+  const uint32_t first = bed.turns.last_process();
+  bed.add(1, {{.causes = TurnPlace::kNews, .deed = TurnPlace::kNothing}, last});
+  bed.add(1, {{.causes = TurnPlace::kBell, .deed = TurnPlace::kNothing}, last});
+  CHECK(bed.run(1) == Taken{{1, 1}, {2, 1}});
+  const uint32_t second = bed.turns.last_process();
+  REQUIRE(first != second);
+  bed.turns.tell(second, false);
   CHECK(bed.run(5) == Taken{{1, 5}});
-  bed.turns.tell(0, true);
+  CHECK(bed.memory->place[1].woken == TurnPlace::kNews);
+  bed.turns.tell(first, true);
   CHECK(bed.run(6) == Taken{{0, 6}});
-  bed.turns.tell(1, true);
+  bed.turns.tell(second, true);
   CHECK(bed.run(7) == Taken{{2, 7}});
   CHECK(bed.run(20) == Taken{{0, 20}, {1, 20}, {2, 20}});
 }
 
-TEST_CASE("turns: what a thread has written to shared memory has others of its host look, and no others") {
+TEST_CASE("turns: what a thread has written to shared memory has those of its host look that wait for that, and no others") {
   TurnsBed bed;
-  const TurnsBed::Wait looks{.causes = TurnPlace::kOthers, .deed = TurnPlace::kNothing};
-  for (const uint32_t nic : {0, 1}) bed.add(0, {looks, {.until = 20, .deed = TurnPlace::kNothing}}, nic);
+  const TurnsBed::Wait last{.until = 20, .deed = TurnPlace::kNothing};
+  const TurnsBed::Wait looks{.causes = TurnPlace::kOthers | TurnPlace::kShared, .deed = TurnPlace::kNothing};
+  for (const uint32_t nic : {0, 1}) bed.add(0, {looks, last}, nic);
+  bed.add(0, {{.causes = TurnPlace::kOthers, .deed = TurnPlace::kNothing}, last}, 1);
+  CHECK(bed.run(0) == Taken{{0, 0}, {1, 0}, {2, 0}});
+  bed.add(1, {{.until = 10, .deed = TurnPlace::kWrites}, last}, 1);
+  CHECK(bed.run(5) == Taken{{3, 5}, {1, 5}});
+  CHECK(bed.memory->place[1].woken == TurnPlace::kShared);
+  CHECK(bed.run(10) == Taken{{3, 10}});
+  // Their ends are what all hear of.
+  CHECK(bed.run(20) == Taken{{1, 20}, {2, 20}, {3, 20}, {0, 20}, {2, 20}, {0, 20}});
+}
+
+TEST_CASE("turns: what a thread has done for its own process has that process's other threads look, and no others") {
+  TurnsBed bed;
+  const TurnsBed::Wait last{.until = 20, .deed = TurnPlace::kNothing};
+  constexpr uint32_t kAll = TurnPlace::kProcess | TurnPlace::kOthers | TurnPlace::kShared;
+  for (const uint32_t program : {0, 1}) bed.add(program, {{.causes = kAll, .deed = TurnPlace::kNothing}, last});
   CHECK(bed.run(0) == Taken{{0, 0}, {1, 0}});
-  bed.add(1, {{.until = 10, .deed = TurnPlace::kWrites}, {.until = 20, .deed = TurnPlace::kNothing}}, 1);
+  bed.add(1, {{.until = 10, .deed = TurnPlace::kOwn}, last});
   CHECK(bed.run(5) == Taken{{2, 5}, {1, 5}});
   CHECK(bed.run(10) == Taken{{2, 10}});
-  // Their ends are what all hear of.
   CHECK(bed.run(20) == Taken{{1, 20}, {2, 20}, {0, 20}, {0, 20}});
 }
 

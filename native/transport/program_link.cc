@@ -212,13 +212,16 @@ bool RelayedTransport::receive(Time now, const uint8_t* frame, const PacketMeta&
 }
 
 // A request behind a gap is asked for again, and one that asks for an acknowledgement is answered; a response makes room for more
-// requests: all of them at once.
+// requests, all of them at once, unless the rest of it is still to come.
 bool RelayedTransport::continues(const uint8_t* frame, const PacketMeta& meta) {
   if (service_ != Service::connection) return false;
   const Bth bth = load_bth(frame + meta.bth_offset);
-  const bool responds = is_response(plain_opcode(meta.opcode));
+  const uint8_t opcode = plain_opcode(meta.opcode);
+  const bool responds = is_response(opcode);
+  const bool has_rest = opcode == kOpcodeRcReadResponseFirst || opcode == kOpcodeRcReadResponseMiddle;
   const bool follows = std::exchange(following_[responds ? 1 : 0], psn_add(bth.psn, 1)) == bth.psn;
-  return follows && !responds && watch_ == nullptr && !bth.ack_request && !opcode_shape(meta.opcode & kOpcodeOperation).last;
+  if (responds) return follows && has_rest && watch_ == nullptr;
+  return follows && watch_ == nullptr && !bth.ack_request && !opcode_shape(meta.opcode & kOpcodeOperation).last;
 }
 
 // Hears a frame as far as the program takes it as an answer, too.

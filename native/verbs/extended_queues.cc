@@ -23,7 +23,7 @@ void show(ibv_cq_ex* cq) {
 int start_poll(ibv_cq_ex* cq, ibv_poll_cq_attr* attributes) {
   if (attributes->comp_mask != 0) return EINVAL;
   CompletionQueue& queue = polled(cq);
-  if (queue.empty()) nic_of(cq->context).help();
+  if (queue.empty()) nic_of(cq->context).help(&queue);
   queue.readers.lock();
   Recording* const recording = Recording::of_process();
   if (queue.empty()) {

@@ -24,7 +24,7 @@ namespace {
 
 using namespace weir;
 
-constexpr uint32_t kAnything = TurnPlace::kNews | TurnPlace::kProcess | TurnPlace::kOthers;
+constexpr uint32_t kEnds = TurnPlace::kOthers;
 constexpr const char* kShell = "/bin/sh";
 constexpr int kNoShell = 127;
 
@@ -119,7 +119,7 @@ WEIR_EXPORT pid_t wait4(pid_t process, int* status, int options, rusage* usage) 
   pid_t result = 0;
   bool interrupted = false;
   wait_until(
-      kAnything, kNever,
+      kEnds, kNever,
       [&] { return (result = real(process, status, take_ended_child() ? options : options | WNOHANG, usage)) != 0; },
       &interrupted);
   return interrupted && result == 0 ? (errno = EINTR, -1) : result;

@@ -1,16 +1,140 @@
-// Memory that a program in virtual time shares with others: what is written there is no call that this library sees.
+// Memory that a program in virtual time shares with others: what is written there is no call that this library sees. The kernel
+// tells which pages were written since the last time, from Linux 6.7 on.
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <cstdio>
+#include <iterator>
 #include <string_view>
+#include <vector>
 
 #include "verbs/preload.h"
 #include "verbs/preload_turns.h"
 
+namespace weir {
 namespace {
+
+// Of linux/userfaultfd.h and linux/fs.h, where those are older: pages that are protected are written all the same, and told.
+constexpr uint64_t kOfSharedMemory = 1 << 12, kUnpopulated = 1 << 13, kAsynchronous = 1 << 15;
+struct PageRegion {
+  uint64_t start, end, categories;
+};
+struct PageScan {
+  uint64_t size, flags, start, end, walk_end, regions, regions_length, most_pages;
+  uint64_t inverted, all_of, any_of, told;
+};
+constexpr unsigned long kScan = _IOWR('f', 16, PageScan);
+constexpr uint64_t kProtect = 1 << 0;
+constexpr uint64_t kProtectable = 1 << 0, kWritten = 1 << 1;
+
+// Descriptors are kept out of the way of programs that count theirs.
+constexpr int kFirstDescriptor = 900;
+int put_away(int descriptor) {
+  if (descriptor < 0) return -1;
+  const int kept = ::fcntl(descriptor, F_DUPFD_CLOEXEC, kFirstDescriptor);
+  if (kept < 0) return descriptor;
+  ::syscall(SYS_close, descriptor);
+  return kept;
+}
+
+class Watch {
+ public:
+  void add(uint64_t start, uint64_t length) {
+    ranges_.push_back({start, length});
+    begin();
+    watch(ranges_.back());
+  }
+  bool works() const { return state_ == State::works; }
+  bool has_written() {
+    begin();
+    bool any = false;
+    PageRegion regions[32];
+    for (uint64_t at = low_; works() && at < high_;) {
+      PageScan scan{.size = sizeof(PageScan),
+                    .flags = kProtect,
+                    .start = at,
+                    .end = high_,
+                    .walk_end = 0,
+                    .regions = reinterpret_cast<uint64_t>(regions),
+                    .regions_length = std::size(regions),
+                    .most_pages = 0,
+                    .inverted = 0,
+                    .all_of = kProtectable | kWritten,
+                    .any_of = 0,
+                    .told = kWritten};
+      const int found = ::ioctl(pages_, kScan, &scan);
+      if (found < 0 || scan.walk_end <= at) {
+        state_ = State::refused;
+        return true;
+      }
+      any |= found > 0;
+      at = scan.walk_end;
+    }
+    return any;
+  }
+  // A child's memory is another.
+  void forget() {
+    for (const int one : {faults_, pages_}) {
+      if (one >= 0) ::syscall(SYS_close, one);
+    }
+    faults_ = pages_ = -1;
+    if (state_ == State::works) state_ = State::unknown;
+  }
+
+ private:
+  enum class State : uint8_t { unknown, works, refused };
+  struct Range {
+    uint64_t start, length;
+  };
+
+  void begin() {
+    if (state_ != State::unknown) return;
+    state_ = State::refused;
+    faults_ = put_away(static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK)));
+    pages_ = put_away(static_cast<int>(::syscall(SYS_openat, AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC)));
+    uffdio_api api{.api = UFFD_API, .features = kOfSharedMemory | kUnpopulated | kAsynchronous, .ioctls = 0};
+    if (faults_ < 0 || pages_ < 0 || ::ioctl(faults_, UFFDIO_API, &api) < 0) return;
+    state_ = State::works;
+    low_ = UINT64_MAX;
+    high_ = 0;
+    for (const Range& one : ranges_) watch(one);
+  }
+  // Files that are no memory cannot be watched, and are not what programs wait for one another by.
+  void watch(const Range& range) {
+    constexpr uint64_t kPage = 4096;
+    const uint64_t length = (range.length + kPage - 1) / kPage * kPage;
+    uffdio_register whole{.range = {range.start, length}, .mode = UFFDIO_REGISTER_MODE_WP, .ioctls = 0};
+    if (!works() || ::ioctl(faults_, UFFDIO_REGISTER, &whole) < 0) return;
+    low_ = std::min(low_, range.start);
+    high_ = std::max(high_, range.start + length);
+  }
+
+  State state_ = State::unknown;
+  int faults_ = -1;
+  int pages_ = -1;
+  uint64_t low_ = UINT64_MAX, high_ = 0;
+  std::vector<Range> ranges_;
+};
+
+Watch& watch() {
+  static Watch one;
+  return one;
+}
+std::atomic<bool> shares{false};
+
+void share(const void* at, size_t length) {
+  shares.store(true, std::memory_order_relaxed);
+  watch().add(reinterpret_cast<uint64_t>(at), length);
+}
 
 // That of a NIC (engine/nic_programs.cc), which tells by itself.
 bool is_of_nic(int descriptor) {
@@ -22,13 +146,30 @@ bool is_of_nic(int descriptor) {
 
 }  // namespace
 
+void note_mapping(void* at, size_t length, int protection, int flags, int descriptor) {
+  const bool shared = at != MAP_FAILED && (flags & MAP_SHARED) != 0 && (protection & PROT_WRITE) != 0;
+  if (shared && in_virtual_time() && !is_of_nic(descriptor)) share(at, length);
+}
+
+void note_attachment(void* at, int number) {
+  shmid_ds told{};
+  if (in_virtual_time() && at != reinterpret_cast<void*>(-1) && ::shmctl(number, IPC_STAT, &told) == 0) share(at, told.shm_segsz);
+}
+
+bool shares_memory() { return shares.load(std::memory_order_relaxed); }
+bool knows_writes() { return watch().works(); }
+bool has_written() { return watch().has_written(); }
+void forget_watch() { watch().forget(); }
+
+}  // namespace weir
+
 extern "C" {
 
 WEIR_EXPORT void* mmap(void* at, size_t length, int protection, int flags, int descriptor, off_t offset) {
   static const auto real = weir::next<void* (*)(void*, size_t, int, int, int, off_t)>("mmap");
-  const bool shared = (flags & MAP_SHARED) != 0 && (protection & PROT_WRITE) != 0;
-  if (shared && weir::in_virtual_time() && !is_of_nic(descriptor)) weir::share_memory();
-  return real(at, length, protection, flags, descriptor, offset);
+  void* const result = real(at, length, protection, flags, descriptor, offset);
+  weir::note_mapping(result, length, protection, flags, descriptor);
+  return result;
 }
 WEIR_EXPORT void* mmap64(void* at, size_t length, int protection, int flags, int descriptor, off64_t offset) {
   return mmap(at, length, protection, flags, descriptor, offset);
@@ -36,8 +177,9 @@ WEIR_EXPORT void* mmap64(void* at, size_t length, int protection, int flags, int
 
 WEIR_EXPORT void* shmat(int number, const void* at, int flags) {
   static const auto real = weir::next<void* (*)(int, const void*, int)>("shmat");
-  if (weir::in_virtual_time()) weir::share_memory();
-  return real(number, at, flags);
+  void* const result = real(number, at, flags);
+  weir::note_attachment(result, number);
+  return result;
 }
 
 }  // extern "C"

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
@@ -14,7 +15,16 @@ namespace {
 
 using namespace weir;
 
-constexpr uint32_t kAnything = TurnPlace::kNews | TurnPlace::kProcess | TurnPlace::kOthers;
+constexpr uint32_t kAnything = TurnPlace::kProcess | TurnPlace::kShared | TurnPlace::kOthers;
+
+// Whether nothing happens when it comes.
+bool is_ignored(int signal) {
+  // That of preload_spins.cc.
+  if (signal == SIGSTKFLT) return true;
+  struct sigaction now {};
+  if (::sigaction(signal, nullptr, &now) != 0 || now.sa_handler == SIG_IGN) return true;
+  return now.sa_handler == SIG_DFL && (signal == SIGCHLD || signal == SIGCONT || signal == SIGURG || signal == SIGWINCH);
+}
 
 // Waits until one has come of those that are, or are not, among `set`. Returns whether one has.
 bool await_signal(const sigset_t* set, bool among, Time until) {
@@ -23,7 +33,8 @@ bool await_signal(const sigset_t* set, bool among, Time until) {
     sigset_t pending;
     ::sigpending(&pending);
     for (int one = 1; one < NSIG; ++one) {
-      if (::sigismember(&pending, one) == 1 && (::sigismember(set, one) == 1) == among) return true;
+      if (::sigismember(&pending, one) != 1 || (::sigismember(set, one) == 1) != among) continue;
+      if (among || !is_ignored(one)) return true;
     }
     return false;
   };
@@ -38,6 +49,19 @@ WEIR_EXPORT int sigsuspend(const sigset_t* mask) {
   static const auto real = next<int (*)(const sigset_t*)>("sigsuspend");
   if (!in_virtual_time() || await_signal(mask, false, kNever)) return real(mask);
   return errno = EINTR, -1;
+}
+
+WEIR_EXPORT int pause() {
+  static const auto real = next<int (*)()>("pause");
+  if (!in_virtual_time()) return real();
+  // What comes meanwhile is handled when the wait ends.
+  sigset_t all, before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int result = sigsuspend(&before);
+  const int error = errno;
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return errno = error, result;
 }
 
 WEIR_EXPORT int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* timeout) {

@@ -20,8 +20,13 @@ namespace {
 
 constexpr int kSignal = SIGSTKFLT;   // which nobody else uses
 constexpr long kSample = 1'000'000;  // ns of processor time; the kernel looks at its ticks
-// So many samples alike are a wait, and one of a wait that is known.
+// So many samples alike are a wait if one was the same as another in all registers, and else so many: a loop that writes to
+// memory counts, too. One is, of a wait that is known.
 constexpr uint32_t kAlike = 3;
+constexpr uint32_t kAlikeOfCounters = 500;
+// What was taken for a wait, and was none, goes on by itself.
+constexpr Time kShortestWait = 1 * kMillisecond;
+constexpr Time kLongestWait = 1 * kSecond;
 constexpr int64_t kLoop = 128;  // bytes of instructions
 
 #if defined(__x86_64__)
@@ -30,34 +35,68 @@ constexpr int64_t kLoop = 128;  // bytes of instructions
 constexpr int kStill[] = {REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14,
                           REG_R15, REG_RDI, REG_RSI, REG_RBP, REG_RBX, REG_RSP};
 
+constexpr int kLoaded[] = {REG_RAX, REG_RCX, REG_RDX};
+
 struct Sample {
-  uint32_t turns = 0;  // who gave its turn away since does not wait here
+  // Who gave its turn away since, or has read a clock, does not wait here.
+  uint32_t turns = 0;
+  uint32_t readings = 0;
   int64_t instruction = 0;
   int64_t still[std::size(kStill)] = {};
+  int64_t loaded[std::size(kLoaded)] = {};
 
+  bool is_same(const Sample& other) const {
+    return instruction == other.instruction && std::equal(std::begin(loaded), std::end(loaded), std::begin(other.loaded));
+  }
   bool is_like(const Sample& other) const {
     const int64_t apart = instruction - other.instruction;
-    return turns == other.turns && apart < kLoop && apart > -kLoop &&
+    return turns == other.turns && readings == other.readings && apart < kLoop && apart > -kLoop &&
            std::equal(std::begin(still), std::end(still), std::begin(other.still));
   }
 };
 
-thread_local Sample last __attribute__((tls_model("initial-exec")));
-thread_local uint32_t alike __attribute__((tls_model("initial-exec"))) = 0;
+struct Samples {
+  static constexpr uint32_t kKept = 8;
+  Sample last[kKept];  // each like the one before
+  uint32_t alike = 0;
+  bool repeats = false;  // one was the same as another
+  Time wait = kShortestWait;
+};
+thread_local Samples samples __attribute__((tls_model("initial-exec")));
+
+// Whether the signal came in a system call, which is done, or is made again after it: a long one has still registers, too, and
+// may have locks of libc's about it.
+bool in_system_call(const greg_t* registers) {
+  constexpr greg_t kPage = 4096;
+  const greg_t place = registers[REG_RIP] % kPage;
+  const auto is_call = [](const uint8_t* code) { return code[0] == 0x0f && code[1] == 0x05; };
+  const auto* const code = reinterpret_cast<const uint8_t*>(registers[REG_RIP]);
+  // What is not on the same page may not be there.
+  return (place >= 2 && is_call(code - 2)) || (place <= kPage - 2 && is_call(code));
+}
 
 void look(int, siginfo_t*, void* context) {
   const auto& registers = static_cast<const ucontext_t*>(context)->uc_mcontext.gregs;
-  if (turns_given() % 2 != 0) return;
+  if (turns_given() % 2 != 0 || in_system_call(registers)) return;
   Sample now;
   now.turns = turns_given();
+  now.readings = readings();
   now.instruction = registers[REG_RIP];
   std::ranges::transform(kStill, std::begin(now.still), [&](int which) { return registers[which]; });
-  alike = now.is_like(last) ? alike + 1 : 1;
-  last = now;
-  if (alike < kAlike) return;
+  std::ranges::transform(kLoaded, std::begin(now.loaded), [&](int which) { return registers[which]; });
+  auto& [last, alike, repeats, wait] = samples;
+  constexpr uint32_t kKept = Samples::kKept;
+  if (alike == 0 || !now.is_like(last[(alike - 1) % kKept])) samples = {};
+  repeats |= std::any_of(last, last + std::min(alike, kKept), [&](const Sample& one) { return now.is_same(one); });
+  Sample& kept = last[alike++ % kKept];
+  kept = now;
+  if (alike < (repeats ? kAlike : kAlikeOfCounters)) return;
   const int error = errno;
-  give_turn(TurnPlace::kProcess, kNever, true);
-  last.turns = turns_given();
+  const Time until = virtual_now() + wait;
+  give_turn(TurnPlace::kProcess | TurnPlace::kShared, until, true);
+  wait = virtual_now() < until ? kShortestWait : std::min(2 * wait, kLongestWait);
+  kept.turns = turns_given();
+  kept.readings = readings();
   errno = error;
 }
 

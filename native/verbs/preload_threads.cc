@@ -18,7 +18,7 @@ namespace {
 
 using namespace weir;
 
-constexpr uint32_t kThreads = TurnPlace::kProcess | TurnPlace::kOthers;
+constexpr uint32_t kThreads = TurnPlace::kProcess | TurnPlace::kShared | TurnPlace::kOthers;
 
 struct Beginning {
   void* (*routine)(void*);
@@ -65,7 +65,10 @@ static_assert(sizeof(Barrier) <= sizeof(pthread_barrier_t));
 template <class Lock>
 int lock_in_turns(Lock* lock, int (*attempt)(Lock*)) {
   int error = attempt(lock);
-  if (error == EBUSY) wait_until(kThreads, kNever, [&] { return (error = attempt(lock)) != EBUSY; });
+  if (error != EBUSY) return error;
+  contend(true);
+  wait_until(kThreads, kNever, [&] { return (error = attempt(lock)) != EBUSY; });
+  contend(false);
   return error;
 }
 

@@ -40,20 +40,23 @@ constexpr uint32_t kMostReadings = 50'000;
 constexpr uint32_t kReadingsOfStep = 32;
 constexpr Time kReadingStep = 10 * kMicrosecond;
 
-// Turns of one cause after which others of the host look for what it has written, and how long it looks at nothing.
-constexpr uint32_t kMostEchoes = 2;
-constexpr Time kShortestLook = 1 * kMicrosecond;
-constexpr Time kLongestLook = 1 * kMillisecond;
-std::atomic<bool> shares{false};
-thread_local uint32_t echoes __attribute__((tls_model("initial-exec"))) = 0;
-thread_local Time patience __attribute__((tls_model("initial-exec"))) = kShortestLook;
-
 constexpr uint32_t kNoPlace = UINT32_MAX;
 thread_local volatile uint32_t given __attribute__((tls_model("initial-exec"))) = 0;
 thread_local uint32_t alike_count __attribute__((tls_model("initial-exec"))) = 0;
 thread_local const void* read_from __attribute__((tls_model("initial-exec"))) = nullptr;
 thread_local uint32_t read_count __attribute__((tls_model("initial-exec"))) = 0;
 thread_local uint32_t own_place __attribute__((tls_model("initial-exec"))) = kNoPlace;
+
+// Threads of libraries that serve the process, where each sleeps, and how many wait for locks of others.
+struct Server {
+  const void* word;
+  uint32_t place;
+};
+constexpr size_t kMostServers = 64;
+Server servers[kMostServers];
+uint32_t contenders = 0;
+thread_local bool contends __attribute__((tls_model("initial-exec"))) = false;
+thread_local bool serves __attribute__((tls_model("initial-exec"))) = false;
 
 // The library's own calls to the kernel, which this library does not see.
 long kernel(long number, const void* a, long b, long c) {
@@ -89,10 +92,6 @@ uint32_t place_of_thread() {
   return kNoPlace;
 }
 
-void note_deed(TurnPlace::Deed what) {
-  if (deed.load(std::memory_order_relaxed) == TurnPlace::kNothing) deed.store(what, std::memory_order_relaxed);
-}
-
 void at_end(void*) { end_turns(); }
 
 void leave(TurnPlace::State how) {
@@ -117,8 +116,10 @@ void in_parent() {
 void in_child() {
   if (!in_virtual_time()) return;
   forget_signals();
+  forget_watch();
   children.clear();
   is_child = true;
+  contenders = 0;
   begin_turns(child);
   watch_spins();
 }
@@ -203,8 +204,9 @@ bool give_turn(uint32_t causes, Time until, bool idle) {
   read_count = alike_count = 0;
   place->causes.store(causes, std::memory_order_relaxed);
   place->until.store(until, std::memory_order_relaxed);
+  if (contenders > 0 && !contends) note_deed(TurnPlace::kOwn);
   const uint32_t acted = deed.exchange(TurnPlace::kNothing, std::memory_order_relaxed);
-  place->deed.store(idle ? acted : TurnPlace::kAnything, std::memory_order_relaxed);
+  place->deed.store(idle || serves ? acted : TurnPlace::kAnything, std::memory_order_relaxed);
   place->state.store(TurnPlace::waits, std::memory_order_release);
   wake(place->state);
   await_turn(*place);
@@ -221,26 +223,40 @@ bool wait_until(uint32_t causes, Time until, const std::function<bool()>& done, 
   }
 }
 
-void share_memory() { shares.store(true, std::memory_order_relaxed); }
+uint32_t woken() { return own()->woken.load(std::memory_order_relaxed); }
+uint32_t readings() { return read_count; }
 
-void poll_in_vain() {
-  constexpr uint32_t kAny = TurnPlace::kNews | TurnPlace::kProcess | TurnPlace::kOthers;
-  if (!shares.load(std::memory_order_relaxed)) {
-    give_turn(kAny, kNever, true);
-    return;
-  }
-  echoes = own()->echoed.load(std::memory_order_relaxed) != 0 ? echoes + 1 : 0;
-  if (echoes < kMostEchoes) note_deed(TurnPlace::kWrites);
-  const Time until = virtual_now() + patience;
-  give_turn(kAny, until, true);
-  patience = virtual_now() < until ? kShortestLook : std::min(2 * patience, kLongestLook);
+void note_deed(TurnPlace::Deed what) {
+  if (deed.load(std::memory_order_relaxed) < what) deed.store(what, std::memory_order_relaxed);
 }
-
 void tell_others() {
   told_count.fetch_add(1, std::memory_order_relaxed);
   note_deed(TurnPlace::kWrites);
 }
-void note_write() { deed.store(TurnPlace::kAnything, std::memory_order_relaxed); }
+void note_write() { note_deed(TurnPlace::kAnything); }
+void contend(bool whether) {
+  contends = whether;
+  whether ? ++contenders : --contenders;
+}
+
+void begin_to_serve() { serves = in_virtual_time(); }
+bool is_server() { return serves; }
+bool serve_until(const std::atomic<uint32_t>& word, uint32_t value, Time until) {
+  Server* const free =
+      std::find_if(std::begin(servers), std::end(servers), [](const Server& one) { return one.word == nullptr; });
+  if (free == std::end(servers)) refuse("a process that has opened more than 64 NICs");
+  *free = {&word, own_place};
+  while (word.load(std::memory_order_acquire) == value && virtual_now() < until) give_turn(TurnPlace::kBell, until, true);
+  free->word = nullptr;
+  return word.load(std::memory_order_acquire) != value;
+}
+bool wake_server(const void* word) {
+  const Server* const found =
+      std::find_if(std::begin(servers), std::end(servers), [&](const Server& one) { return one.word == word; });
+  if (found == std::end(servers)) return false;
+  memory->place[found->place].until.store(0, std::memory_order_relaxed);
+  return true;
+}
 uint32_t told() { return told_count.load(std::memory_order_relaxed); }
 
 uint32_t take_place() {

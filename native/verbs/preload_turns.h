@@ -3,6 +3,9 @@
 
 #include <time.h>
 
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 
 #include "endpoint/program_turns.h"
@@ -22,21 +25,40 @@ bool give_turn(uint32_t causes, Time until, bool idle);
 uint32_t turns_given();
 // The time, where who asks for it again and again without another wait waits for it to pass. `from`: the place in the program.
 Time read_clock(const void* from);
-// Gives it away as one that polls in vain, until anything has happened. The process may have written to memory that it shares,
-// where it has some, which nobody sees: so others look after its first turns for one cause, and it looks itself from time to
-// time.
-void poll_in_vain();
-// The process shares memory with others from now on.
-void share_memory();
+// What has happened when it came back last, of TurnPlace::Cause.
+uint32_t woken();
+// How often the program has read clocks since.
+uint32_t readings();
 // The same until `done`, which is asked each time that something has changed, or until that time. Returns whether it is done.
 // Ends early, with `interrupted` set, when a signal of the program's timer was handled meanwhile.
 bool wait_until(uint32_t causes, Time until, const std::function<bool()>& done, bool* interrupted = nullptr);
-// This thread has done what others of its host may wait for.
+// This thread has done so much.
+void note_deed(TurnPlace::Deed what);
+// It has done what others of its host may wait for.
 void tell_others();
 // It has written to a descriptor, where any thread may wait for that.
 void note_write();
+// It begins, or ends, to wait for a lock that another thread of the process holds, which may have given its turn away with it.
+void contend(bool whether);
 // How often tell_others() was called in this process.
 uint32_t told();
+
+// Memory that the process shares with others (preload_shares.cc): what was mapped or attached; whether there is any, whether what
+// it writes there is known, and whether it has written since the last call.
+void note_mapping(void* at, size_t length, int protection, int flags, int descriptor);
+void note_attachment(void* at, int number);
+bool shares_memory();
+bool knows_writes();
+bool has_written();
+// The process is a child, whose memory nobody watches yet.
+void forget_watch();
+
+// This thread is of a library that serves the process: nobody waits for what it does, but for what it notes. It sleeps until
+// the NIC rings, or somebody calls wake_server() with its word; returns whether the word has changed.
+void begin_to_serve();
+bool is_server();
+bool serve_until(const std::atomic<uint32_t>& word, uint32_t value, Time until);
+bool wake_server(const void* word);
 
 // A place for a thread of this process that is about to begin, and what it does first and last.
 uint32_t take_place();

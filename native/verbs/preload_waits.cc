@@ -28,7 +28,8 @@ namespace {
 
 using namespace weir;
 
-constexpr uint32_t kAnything = TurnPlace::kNews | TurnPlace::kProcess | TurnPlace::kOthers;
+// Descriptors are ready by what somebody has called.
+constexpr uint32_t kDescriptors = TurnPlace::kOthers;
 
 Time until_of(int milliseconds) { return milliseconds < 0 ? kNever : virtual_now() + milliseconds * kMillisecond; }
 Time until_of(const timespec* t) { return t == nullptr ? kNever : virtual_now() + t->tv_sec * kSecond + t->tv_nsec; }
@@ -43,7 +44,7 @@ int wait_for(Time until, const Ask& ask) {
     fire_timer_files();
     return (result = ask()) != 0;
   };
-  while (!wait_until(kAnything, std::min(until, next_timer_file()), done, &interrupted) && !interrupted &&
+  while (!wait_until(kDescriptors, std::min(until, next_timer_file()), done, &interrupted) && !interrupted &&
          virtual_now() < until) {
   }
   if (interrupted && result == 0) return errno = EINTR, -1;
@@ -177,15 +178,8 @@ WEIR_EXPORT int accept4(int descriptor, sockaddr* address, socklen_t* length, in
   return await(descriptor, POLLIN) ? real(descriptor, address, length, flags) : -1;
 }
 
-// Who yields waits for others, as who polls a completion queue in vain does.
-WEIR_EXPORT int sched_yield() {
-  static const auto real = next<int (*)()>("sched_yield");
-  if (!in_virtual_time()) return real();
-  poll_in_vain();
-  return 0;
-}
-
-// The one call that waits where a program makes system calls by their numbers.
+// A program that makes system calls by their numbers: the one that waits, and those by which UCX maps memory, which puts itself
+// in the place of mmap() and shmat().
 WEIR_EXPORT long syscall(long number, ...) {
   static const auto real = next<long (*)(long, ...)>("syscall");
   va_list arguments;
@@ -193,11 +187,21 @@ WEIR_EXPORT long syscall(long number, ...) {
   long a[6];
   for (long& one : a) one = va_arg(arguments, long);
   va_end(arguments);
+  if (number == SYS_mmap || number == SYS_shmat) {
+    const long at = real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    auto* const memory = reinterpret_cast<void*>(at);
+    if (number == SYS_shmat) {
+      note_attachment(memory, static_cast<int>(a[0]));
+    } else {
+      note_mapping(memory, static_cast<size_t>(a[1]), static_cast<int>(a[2]), static_cast<int>(a[3]), static_cast<int>(a[4]));
+    }
+    return at;
+  }
   constexpr long kPlain = ~static_cast<long>(FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME);
   const long operation = a[1] & kPlain;
   if (number != SYS_futex || !in_virtual_time()) return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
   if (operation != FUTEX_WAIT && operation != FUTEX_WAIT_BITSET) {
-    tell_others();
+    if (!wake_server(reinterpret_cast<const void*>(a[0]))) tell_others();
     return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
   }
   auto& word = *reinterpret_cast<std::atomic<uint32_t>*>(a[0]);
@@ -209,8 +213,9 @@ WEIR_EXPORT long syscall(long number, ...) {
     until = timeout->tv_sec * kSecond + timeout->tv_nsec - (realtime ? kVirtualEpoch : kVirtualBoot);
   }
   if (word.load(std::memory_order_acquire) != value) return errno = EAGAIN, -1;
+  if (is_server()) return serve_until(word, value, until) ? 0 : (errno = ETIMEDOUT, -1);
   const uint32_t before = told();
-  constexpr uint32_t kCauses = TurnPlace::kBell | TurnPlace::kProcess | TurnPlace::kOthers;
+  constexpr uint32_t kCauses = TurnPlace::kProcess | TurnPlace::kShared | TurnPlace::kOthers;
   const bool woken =
       wait_until(kCauses, until, [&] { return word.load(std::memory_order_acquire) != value || told() != before; });
   return woken ? 0 : (errno = ETIMEDOUT, -1);

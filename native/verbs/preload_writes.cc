@@ -1,5 +1,6 @@
 // Writes to descriptors of a program in virtual time: who polls a completion queue afterwards, in vain, has done something that
 // others may wait for.
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -30,6 +31,12 @@ WEIR_EXPORT ssize_t writev(int descriptor, const iovec* pieces, int count) {
   static const auto real = next<ssize_t (*)(int, const iovec*, int)>("writev");
   note_write();
   return real(descriptor, pieces, count);
+}
+
+WEIR_EXPORT int eventfd_write(int descriptor, eventfd_t value) {
+  static const auto real = next<int (*)(int, eventfd_t)>("eventfd_write");
+  note_write();
+  return real(descriptor, value);
 }
 
 WEIR_EXPORT ssize_t send(int descriptor, const void* bytes, size_t length, int flags) {

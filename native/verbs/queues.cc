@@ -79,7 +79,7 @@ void waits() {
 int poll_cq(ibv_cq* cq, int most, ibv_wc* wc) {
   CompletionQueue& queue = queue_of(cq);
   if (queue.empty()) {
-    nic_of(cq->context).help();
+    nic_of(cq->context).help(&queue);
     if (queue.empty()) return waits(), 0;
   }
   const int found = queue.poll(most, wc);

@@ -2,17 +2,24 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { lacking } from "../needs.js";
+import { itUnless } from "../obstacles.js";
 import { describeLive } from "./capability.js";
 import { run } from "./sim_programs_run.js";
 import { folder } from "./weir.js";
 
+/** Compiles a program of programs_c. */
+function compiled(name: string): string {
+  const program = join(folder(), name);
+  const source = join(import.meta.dirname, `programs_c/${name}.c`);
+  const env = { ...process.env, PATH: process.env.WEIR_BUILD_PATH };
+  execFileSync("cc", ["-Wall", "-Wextra", "-O1", source, "-o", program, "-pthread"], { env });
+  return program;
+}
+
 describeLive("programs in virtual time that wait", () => {
   it("for children, timers, descriptors and each other, come back at that time", async () => {
-    const program = join(folder(), "waits");
-    const source = join(import.meta.dirname, "programs_c/waits.c");
-    const env = { ...process.env, PATH: process.env.WEIR_BUILD_PATH };
-    execFileSync("cc", ["-Wall", "-Wextra", "-O1", source, "-o", program, "-pthread"], { env });
-    const { programs, output } = await run(`  - { id: waits, on: a, run: "${program}" }`);
+    const { programs, output } = await run(`  - { id: waits, on: a, run: "${compiled("waits")}" }`);
     expect(output("waits.err")).toBe("");
     expect(output("waits.out").trim().split("\n")).toEqual([
       "system 3 at 0.25",
@@ -27,6 +34,55 @@ describeLive("programs in virtual time that wait", () => {
     ]);
     expect(programs.waits).toMatchObject({ status: 0, ended_s: 2.3 });
   });
+
+  it("for signals by pause(), and for what others write to pipes by stdio, come back at that time", async () => {
+    const { programs, output } = await run(`  - { id: pauses, on: a, run: "${compiled("pauses")}" }
+  - { id: shell, on: b, run: "(sleep 1; echo one; sleep 1; echo two) | sed s/o/0/ | sed s/t/7/; date +%s" }`);
+    expect(output("pauses.err")).toBe("");
+    expect(output("pauses.out").trim().split("\n")).toEqual([
+      "pause 1 at 0.25",
+      "pause 1 at 0.50",
+      "fgets 4 at 1.00",
+      "fgets 4 at 1.50",
+      "getline 11 at 2.00",
+      "fread 2 at 2.00",
+      "getc -1 at 2.00",
+    ]);
+    expect(output("shell.err")).toBe("");
+    expect(output("shell.out")).toBe("0ne\n7w0\n1577836802\n");
+    expect(programs).toMatchObject({ pauses: { status: 0, ended_s: 2 }, shell: { status: 0, ended_s: 2 } });
+  });
+
+  it("for memory to change: a loop that fills much memory does not, whatever its registers", async () => {
+    const { programs, output } = await run(`  - { id: fills, on: a, run: "${compiled("fills")}" }`);
+    expect(output("fills.out")).toBe("filled at 0.00\n");
+    expect(programs.fills).toMatchObject({ status: 0, ended_s: 0 });
+  });
+
+  itUnless(
+    lacking("ibverbs-utils"),
+    "for messages of a peer, by polls and by events, say the same each time",
+    async () => {
+      const pingPongs = [
+        "ibv_rc_pingpong",
+        "ibv_rc_pingpong -e",
+        "ibv_uc_pingpong",
+        "ibv_ud_pingpong",
+        "ibv_srq_pingpong",
+      ];
+      const traffic = pingPongs.map((command, i) => {
+        const line = `${command} -g 0 -n 100 -p ${18515 + i}`;
+        return `  - { id: s${i}, on: a, run: "${line}", listens: ${18515 + i} }
+  - { id: c${i}, on: b, run: "${line} a", after: s${i} }`;
+      });
+      const [one, other] = await Promise.all([run(traffic.join("\n")), run(traffic.join("\n"))]);
+      for (const i of pingPongs.keys()) {
+        expect(one.output(`c${i}.out`)).toMatch(/^100 iters in /m);
+        expect(one.output(`c${i}.out`)).toBe(other.output(`c${i}.out`));
+        expect(one.programs[`c${i}`]).toMatchObject({ status: 0 });
+      }
+    },
+  );
 
   it("for processes that were killed, or call _exit(), hear of their ends", async () => {
     const { programs, output } = await run(

@@ -1,0 +1,19 @@
+// What a program's transports say to the library that gives programs turns in virtual time (verbs/preload_turns.h), where it is
+// there: elsewhere these are null.
+#pragma once
+
+#include "base/types.h"
+
+extern "C" {
+// What the clock says, of which nobody waits for it to pass.
+[[gnu::weak, gnu::visibility("default")]] weir::Time weir_turns_now();
+// Somebody has polled that queue in vain. Gives the turn away, unless the program may still have others to look at; returns
+// whether the program is to look now, or else its NIC alone has something.
+[[gnu::weak, gnu::visibility("default")]] bool weir_turns_poll(const void* queue);
+// The polling thread has found something.
+[[gnu::weak, gnu::visibility("default")]] void weir_turns_found();
+// Something has come that the process's other threads may wait for.
+[[gnu::weak, gnu::visibility("default")]] void weir_turns_tell();
+// This thread is of a library, and does nothing that others wait for but what it tells. It sleeps by one futex.
+[[gnu::weak, gnu::visibility("default")]] void weir_turns_serve();
+}
