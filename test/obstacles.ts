@@ -1,6 +1,7 @@
 /**
  * Tests that an obstacle may keep from running: then they are skipped and say why, at the end of a run in a list. In CI they
- * fail, but for want of a package: `npm test` has tried to install that, and says at its end which ones it could not.
+ * fail, but for want of a package: `npm test` has tried to install that, and says at its end which ones it could not; and but for
+ * what the processor cannot do.
  */
 import { beforeEach, describe, it } from "vitest";
 import { loadAddon } from "../src/native/addon.js";
@@ -38,6 +39,10 @@ export function skipWhere(obstacle: string | undefined): void {
   if (skips(obstacle)) beforeEach((context) => context.skip(obstacle));
 }
 
+/** Begin of what this machine's processor lacks: nothing could be done about it. */
+export const kThisMachine = "this machine";
+
 function skips(obstacle: string | undefined): obstacle is string {
-  return obstacle !== undefined && (!process.env.CI || obstacle.startsWith(kNotInstalled));
+  if (obstacle === undefined) return false;
+  return !process.env.CI || [kNotInstalled, kThisMachine].some((begin) => obstacle.startsWith(begin));
 }

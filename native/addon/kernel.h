@@ -5,7 +5,8 @@
 
 namespace weir {
 
-// openSocket, holdUdpPort, openTcpSocket, tcpInfo, openLinkSocket, readLink, ethtool, tryXdpProgram, tryLiveFrames, peerRunsXdp.
+// openSocket, holdUdpPort, openTcpSocket, tcpInfo, openLinkSocket, readLink, ethtool, tryXdpProgram, tryLiveFrames, peerRunsXdp,
+// trapsTicks.
 void define_kernel(Napi::Object& exports);
 
 }  // namespace weir

@@ -2,9 +2,11 @@
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { missingCapabilities } from "../../src/host/rootless.js";
+import { loadAddon } from "../../src/native/addon.js";
+import type { KernelSockets } from "../../src/native/types.js";
 import { kMain } from "../command.js";
 import { lacking } from "../needs.js";
-import { describeUnless, nativeObstacle } from "../obstacles.js";
+import { describeUnless, kThisMachine, nativeObstacle } from "../obstacles.js";
 
 /** Says why live tests cannot run here; undefined if they can. */
 export function liveObstacle(): string | undefined {
@@ -21,6 +23,19 @@ export function liveObstacle(): string | undefined {
 /** describe() for tests that need network namespaces. */
 export function describeLive(name: string, body: () => void): void {
   describeUnless(liveObstacle(), name, body);
+}
+
+/** Says why programs cannot run in virtual time here, which takes traps of the time stamp counter; undefined if they can. */
+export function virtualObstacle(): string | undefined {
+  const obstacle = liveObstacle();
+  if (obstacle !== undefined) return obstacle;
+  if (process.arch === "x64" && loadAddon<KernelSockets>().trapsTicks()) return undefined;
+  return `${kThisMachine} does not let the time stamp counter be trapped`;
+}
+
+/** describe() for tests of programs in virtual time. */
+export function describeVirtual(name: string, body: () => void): void {
+  describeUnless(virtualObstacle(), name, body);
 }
 
 /** Words in front of a command that run it as an ordinary user, if this is root; as it is, if this is one. */

@@ -7,7 +7,7 @@ import type { Result } from "../../src/result/result.js";
 import { lacking } from "../needs.js";
 import { itUnless } from "../obstacles.js";
 import { eventually } from "../patience.js";
-import { describeLive } from "./capability.js";
+import { describeVirtual } from "./capability.js";
 import { begin, figures, leftFolders, pair, run } from "./sim_programs_run.js";
 import { folder, start } from "./weir.js";
 
@@ -32,7 +32,7 @@ async function ticking() {
   return running;
 }
 
-describeLive("programs in virtual time", () => {
+describeVirtual("programs in virtual time", () => {
   it("sleep for half an hour in a moment, see the same day in each run, and follow one another", async () => {
     const { programs, output, duration_s, stdout } = await run(
       `  - { id: sleeper, on: a, run: "date +%s.%N; sleep 1800; date +%s.%N" }

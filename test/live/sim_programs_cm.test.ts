@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { expect, onTestFinished } from "vitest";
 import { lacking } from "../needs.js";
 import { itUnless } from "../obstacles.js";
-import { describeLive } from "./capability.js";
+import { describeVirtual } from "./capability.js";
 import { figures, run } from "./sim_programs_run.js";
 
 const kNoRdmacm = lacking("rdmacm-utils");
@@ -20,7 +20,7 @@ function busy(processes: number): void {
   }
 }
 
-describeLive("programs of librdmacm in virtual time", () => {
+describeVirtual("programs of librdmacm in virtual time", () => {
   itUnless(kNoRdmacm, "connect by messages that cross the network, and disconnect", async () => {
     const { programs, output } = await run(ofTwo("rping -s -v -C 2", "rping -c -a a -v -C 2"), kFast);
     expect(output("client.out")).toMatch(/^ping data: rdma-ping-0: ABC.*\nping data: rdma-ping-1: BCD.*\n$/);

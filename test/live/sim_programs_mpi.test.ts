@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { lacking, pathOf } from "../needs.js";
 import { describeUnless } from "../obstacles.js";
-import { describeLive, liveObstacle } from "./capability.js";
+import { describeVirtual, virtualObstacle } from "./capability.js";
 import { run } from "./sim_programs_run.js";
 import { folder } from "./weir.js";
 
@@ -17,7 +17,7 @@ const lines = (text: string) =>
     .filter((line) => line.startsWith("rank"))
     .sort();
 
-describeUnless(liveObstacle() ?? lacking("openmpi-bin", "libopenmpi-dev"), "OpenMPI in virtual time", () => {
+describeUnless(virtualObstacle() ?? lacking("openmpi-bin", "libopenmpi-dev"), "OpenMPI in virtual time", () => {
   it("starts ranks on all hosts, which compute over their NICs, and nothing of another run beside it", async () => {
     const program = join(folder(), "reduce");
     const source = join(import.meta.dirname, "programs_c/reduce.c");
@@ -33,7 +33,7 @@ describeUnless(liveObstacle() ?? lacking("openmpi-bin", "libopenmpi-dev"), "Open
   });
 });
 
-describeLive("weir lab exec in virtual time", () => {
+describeVirtual("weir lab exec in virtual time", () => {
   it("runs programs on another host, whose name and address they have, and hands on how they end", async () => {
     const words = ["hostname", "weir lab exec b -- hostname", "weir lab exec --rsh b 'echo $WEIR_HOST; exit 7'"];
     const { programs, output } = await run(`  - { id: here, on: a, run: "${words.join("; ")}" }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { lacking } from "../needs.js";
 import { itUnless } from "../obstacles.js";
-import { describeLive } from "./capability.js";
+import { describeVirtual } from "./capability.js";
 import { run } from "./sim_programs_run.js";
 import { folder } from "./weir.js";
 
@@ -17,7 +17,7 @@ function compiled(name: string): string {
   return program;
 }
 
-describeLive("programs in virtual time that wait", () => {
+describeVirtual("programs in virtual time that wait", () => {
   it("for children, timers, descriptors and each other, come back at that time", async () => {
     const { programs, output } = await run(`  - { id: waits, on: a, run: "${compiled("waits")}" }`);
     expect(output("waits.err")).toBe("");
