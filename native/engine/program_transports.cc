@@ -45,6 +45,15 @@ bool changes_memory(uint8_t opcode) {
   return kind == RequestKind::write || kind == RequestKind::atomic;
 }
 
+// Whether the daemon is to be given more, and for the transport whether that may be a request. One that goes back always may: the
+// others that the daemon has may wait for it.
+bool takes_data(ProgramPair& pair, size_t free_slots) {
+  const bool holds = pair.requests.submitted >= pair.requests.most || free_slots <= kKept;
+  if (!pair.reliable) return !holds;
+  pair.transport->hold_requests(holds && !static_cast<const ReliableConnection&>(*pair.transport).goes_back());
+  return pair.responses.submitted < pair.responses.most;
+}
+
 bool has_left(LentTurns* lent, const ProgramPair& pair) { return pair.unsent == 0 && (!pair.direct || lent->has_left(pair)); }
 
 }  // namespace
@@ -160,15 +169,6 @@ void ProgramTransports::attend(ProgramPair& pair) {
   attended(pair);
 }
 
-// Whether the daemon is to be given more, and for the transport whether that may be a request. One that goes back always may: the
-// others that the daemon has may wait for it.
-bool ProgramTransports::takes_data(ProgramPair& pair) const {
-  const bool holds = pair.requests.submitted >= pair.requests.most || free_.size() <= kKept;
-  if (!pair.reliable) return !holds;
-  pair.transport->hold_requests(holds && !static_cast<const ReliableConnection&>(*pair.transport).goes_back());
-  return pair.responses.submitted < pair.responses.most;
-}
-
 // Sends until nothing may go, or the daemon has enough of it.
 void ProgramTransports::send(ProgramPair& pair, Time now) {
   for (;;) {
@@ -177,7 +177,7 @@ void ProgramTransports::send(ProgramPair& pair, Time now) {
     if (pair.transport->control_waits()) {
       pair.transport->take_control(out);
       write(pair, out, false, now);
-    } else if (takes_data(pair) && pair.transport->data_bytes() > 0) {
+    } else if (takes_data(pair, free_.size()) && pair.transport->data_bytes() > 0) {
       if (!pair.transport->take_data(now, out)) continue;
       write(pair, out, true, now);
     } else {
@@ -354,7 +354,12 @@ ProgramTransports::Help ProgramTransports::help_once() {
 }
 
 bool ProgramTransports::help(const void* queue) {
-  if (weir_turns_poll != nullptr) return help_in_turns(queue);
+  // In virtual time who polls goes on when there is something that the program can see: a turn of it costs much.
+  while (weir_turns_poll != nullptr) {
+    const Help found = help_once();
+    if (found == Help::seen) return weir_turns_found(), true;
+    if (found != Help::moved && weir_turns_poll(queue)) return false;
+  }
   const Help found = help_once();
   if (found == Help::refused) return false;
   if (found == Help::none) {
@@ -363,15 +368,6 @@ bool ProgramTransports::help(const void* queue) {
   }
   polled_.store(monotonic_now(), std::memory_order_relaxed);
   return true;
-}
-
-// In virtual time who polls goes on when there is something that the program can see: a turn of it costs much.
-bool ProgramTransports::help_in_turns(const void* queue) {
-  for (;;) {
-    const Help found = help_once();
-    if (found == Help::seen) return weir_turns_found(), true;
-    if (found != Help::moved && weir_turns_poll(queue)) return false;
-  }
 }
 
 void ProgramTransports::may_leave() {

@@ -90,8 +90,8 @@ class ProgramTransports : public CompletionSink {
   // Null when there is none of this number. The caller must have the lock.
   ProgramPair* find(uint32_t qpn) const;
   const TransportCounters& counters() const { return counters_; }
-  // The program can see something that it could not, such as a completion. The caller must have the lock.
-  void note_seen() { ++seen_; }
+  // What the program can see: completions, events, and packets that wrote to its memory. The caller must have the lock.
+  uint64_t seen_ = 0;
 
  private:
   // These are told with the lock. A frame has come to the queue pair.
@@ -115,10 +115,8 @@ class ProgramTransports : public CompletionSink {
 
   enum class Help : uint8_t { refused, none, moved, seen };
   Help help_once();
-  bool help_in_turns(const void* queue);
   bool turn(Time now);
   void send(ProgramPair& pair, Time now);
-  bool takes_data(ProgramPair& pair) const;
   void write(ProgramPair& pair, const OutgoingPacket& out, bool data, Time now);
   ProgramPacketSlot& take_slot(ProgramPair& pair, Sent sent);
   bool withdraw(ProgramPair& pair, Time now);
@@ -144,7 +142,6 @@ class ProgramTransports : public CompletionSink {
   uint32_t published_ = 0;
   uint32_t returned_ = 0;
   uint32_t frames_ = 0;
-  uint64_t seen_ = 0;  // what the program can see: completions, events, and packets that wrote to its memory
   uint32_t ends_ = 0;  // packets that the daemon has, and whose way back ends a message
   Time deadline_ = kNever;
   Time sleeps_until_ = 0;  // end of the thread's sleep; read and written with the lock

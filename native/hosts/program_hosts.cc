@@ -13,12 +13,15 @@
 #include "base/native_error.h"
 #include "base/random.h"
 #include "endpoint/program_turns.h"
+#include "engine/worker_clock.h"
 #include "hosts/program_process.h"
 
 namespace weir {
 namespace {
 
 constexpr uint8_t kEct0 = 2;
+// Of real time.
+constexpr Time kLongestRun = 50 * kMillisecond;
 
 std::string text_of(const uint8_t* ip) {
   char text[INET_ADDRSTRLEN] = {};
@@ -188,7 +191,11 @@ void ProgramHosts::wake(uint32_t, Time now) {
     if (!states_[i].started && plan_.programs[i].start > now) next = std::min(next, plan_.programs[i].start);
   }
   if (next != kNever) ask_for(std::max(next, now + 1));
-  if (!news_.empty()) fabric_->pause(first_);
+  // Between runs somebody looks at signals: turns may take long, however few events they are.
+  const Time real = monotonic_now();
+  if (news_.empty() && real - looked_ < kLongestRun) return;
+  looked_ = real;
+  fabric_->pause(first_);
 }
 
 // Gives programs what has come for them; returns whether there was anything.

@@ -71,6 +71,7 @@ class ProgramHosts final : public HostWork {
   std::vector<std::unique_ptr<NicBroker>> brokers_;  // by NIC; null: it has no programs
   uint32_t first_ = 0;                               // NIC
   Time asked_ = kNever;                              // the next wake
+  Time looked_ = 0;                                  // real time of the last pause
   std::vector<HostNews> news_;
   std::vector<Frame> unsent_;  // what connection management sends at the next wake
   std::optional<OneProcessor> processor_;

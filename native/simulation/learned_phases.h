@@ -172,7 +172,6 @@ class LearnedPhases {
   void close(uint32_t component);
   PhaseMessage described(const Component& own, const Message& message) const;
   uint32_t compare(const Component& own);
-  bool waits(const Message& message, Time before) const;
   void expect(const Component& own);
   void expect(Message& message, const Message* before) const;
   void learn_of_line(const Component& own, uint32_t message);

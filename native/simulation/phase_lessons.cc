@@ -9,6 +9,15 @@
 #include "simulation/learned_phases.h"
 
 namespace weir {
+namespace {
+
+// Whether a message that begins then waits for one of the same flow that comes at `before`: the last byte of that had not left.
+bool waits(const MessageWays& ways, uint32_t flow, Time begins, Time before) {
+  return begins < before - ways.hops(flow).back().after;
+}
+
+}  // namespace
+
 void LearnedPhases::close(uint32_t place) {
   Component& own = components_[place];
   report_.phases += 1;
@@ -92,11 +101,6 @@ void LearnedPhases::count(const Message& message) {
 
 // ---- lines ----
 
-// Whether a message waits for one of the same flow that comes then, as it began before the last byte of that had left.
-bool LearnedPhases::waits(const Message& message, Time before) const {
-  return message.begins < before - ways_.hops(message.flow).back().after;
-}
-
 // When the messages of a line should come, from the first on of which that was not known when it began.
 void LearnedPhases::expect(const Component& own) {
   size_t place = own.members.size() - 1;
@@ -121,7 +125,7 @@ void LearnedPhases::expect(Message& message, const Message* before) const {
   }
   if (before == nullptr) return;
   const Time comes = before->has_arrived ? before->arrives : before->expected;
-  if (comes != kNever && !waits(message, comes)) return;
+  if (comes != kNever && !waits(ways_, message.flow, message.begins, comes)) return;
   if (comes == kNever || !memory_.recall({kind, message.age, true, message.bytes}, behind)) {
     message.expected = kNever;
     return;
@@ -140,7 +144,7 @@ void LearnedPhases::learn_of_line(const Component& own, uint32_t number) {
   const auto stretch = static_cast<uint32_t>(report_.stretches);
   const auto place = std::ranges::find(own.members, number);
   const Message* const before = place == own.members.begin() ? nullptr : &messages_[*std::prev(place)];
-  if (before == nullptr || !waits(message, before->arrives)) {
+  if (before == nullptr || !waits(ways_, message.flow, message.begins, before->arrives)) {
     memory_.learn({kind, message.age, false, message.bytes}, {message.arrives - message.begins, answer}, stretch);
   } else if (before->real) {
     memory_.learn({kind, message.age, true, message.bytes}, {message.arrives - before->arrives, answer}, stretch);

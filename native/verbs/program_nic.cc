@@ -200,7 +200,7 @@ void ProgramNic::complete(const Completion& c) {
     wc.wc_flags |= IBV_WC_GRH;
     wc.sl = (c.flags & kWithIpv6) != 0 ? kSlIpv6 : kSlIpv4;
   }
-  note_seen();
+  ++seen_;
   CompletionQueue& queue = c.receive ? *qp.receive_queue : *qp.send_queue;
   if (!queue.push(wc)) {
     if (!std::exchange(queue.overrun, true)) {

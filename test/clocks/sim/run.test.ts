@@ -50,6 +50,7 @@ describe("runSimulation", () => {
     const learned = {
       ...{ reason: "", messages: 10, skipped: 8, bytes: 1e6, skipped_bytes: 8e5, phases: 5, recalled: 4, known: 1 },
       ...{ left: 0, left_bytes: 0, judged: 30, judged_messages: 30, stretches: 3, error: 0.05, bias: 0.01, worst: 0.2 },
+      ...{ contended: 0, judged_contended: 0, contended_error: 0 },
     };
     const { result } = await run(incast(), { ...kCarried, learned }, { fastForward: 0.03 });
     expect(result.fidelity).toMatchObject({ valid: false, reasons: [expect.stringContaining("off by 5.0%")] });
