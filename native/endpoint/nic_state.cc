@@ -9,6 +9,8 @@
 namespace weir {
 namespace {
 
+constexpr size_t kDueBehindFrame = 256;
+
 WEIR_FETCHES inline void fetch_pair(const QueuePair& qp) {
   const auto* behind = reinterpret_cast<const char*>(&qp.parameters.path);
   fetch_bytes(&qp, static_cast<size_t>(behind - reinterpret_cast<const char*>(&qp)));
@@ -40,6 +42,8 @@ NicState::NicState(const NicSetup& setup)
       receive_buffer(parameters.receive_buffer) {
   first_timer = 2 * (pairs.size() + stack.size());
   itself = first_timer + pairs.size();
+  // As many as wait behind one frame, but for a NIC of very many: what is sent takes no memory.
+  due.reserve(std::min<size_t>(pairs.size() + stack.size(), kDueBehindFrame));
 }
 
 Time NicState::next_event() const {
