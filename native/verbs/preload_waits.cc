@@ -30,6 +30,10 @@ using namespace weir;
 
 // Descriptors are ready by what somebody has called.
 constexpr uint32_t kDescriptors = TurnPlace::kOthers;
+// Calls in a row that found nothing after which a thread waits, and for how long.
+constexpr uint32_t kVainCalls = 64;
+constexpr Time kShortestVain = 1 * kMicrosecond;
+constexpr Time kLongestVain = 1 * kMillisecond;
 
 Time until_of(int milliseconds) { return milliseconds < 0 ? kNever : virtual_now() + milliseconds * kMillisecond; }
 Time until_of(const timespec* t) { return t == nullptr ? kNever : virtual_now() + t->tv_sec * kSecond + t->tv_nsec; }
@@ -74,10 +78,29 @@ bool is_ready(int descriptor, short events) {
   return real(&one, 1, 0) != 0;
 }
 
+// A descriptor that does not block, and has nothing each time that it is asked, without a turn between.
+struct Vain {
+  int descriptor = -1;
+  uint32_t times = 0;
+  uint32_t turns = 0;
+  Time wait = kShortestVain;
+};
+thread_local Vain vain __attribute__((tls_model("initial-exec")));
+
+// Who asks for ever waits for others, and looks again after a time in any case: it may have something else to do.
+void ask_in_vain(int descriptor) {
+  if (vain.descriptor != descriptor || vain.turns != turns_given()) vain = {descriptor, 0, turns_given()};
+  if (++vain.times < kVainCalls) return;
+  const Time until = virtual_now() + vain.wait;
+  give_turn(TurnPlace::kNews | TurnPlace::kProcess | TurnPlace::kOthers, until, true);
+  vain.wait = virtual_now() < until ? kShortestVain : std::min(2 * vain.wait, kLongestVain);
+  vain.turns = turns_given();
+}
+
 // A call that would block waits here first. Returns false when a signal has ended the wait.
 bool await(int descriptor, short events, int flags = 0) {
-  if (!in_virtual_time() || (flags & MSG_DONTWAIT) != 0 || is_ready(descriptor, events)) return true;
-  if ((::fcntl(descriptor, F_GETFL) & O_NONBLOCK) != 0) return true;
+  if (!in_virtual_time() || is_ready(descriptor, events)) return true;
+  if ((flags & MSG_DONTWAIT) != 0 || (::fcntl(descriptor, F_GETFL) & O_NONBLOCK) != 0) return ask_in_vain(descriptor), true;
   return wait_for(kNever, [&] { return is_ready(descriptor, events) ? 1 : 0; }) > 0;
 }
 
