@@ -44,12 +44,6 @@ export interface ComposeOptions {
 
 /** From this half of the control loop on, wall ns, naps of the poll loop, 50 to 100 us each, matter little. */
 const kNapsMatterNot = 1e6;
-/** The same share of a longer loop matters as little ... */
-const kNapShare = kQuantumNs / kNapsMatterNot;
-/** ... of what a late NIC makes up for no more than this may pass, for a turn and a late alarm come to each nap ... */
-const kNapArrears = 1 / 8;
-/** ... and gaps of 1 ms are such in which the loop was away: this is far from it, wall ns. */
-const kLongestNapNs = 200_000;
 /** Places for queue pairs of a host's programs: one program may have the 1,024 that it is promised, and some are kept for others. */
 export const kProgramQueuePairs = 1280;
 /** Super-frames of kernels that a worker may hold at a time, 66 KiB each: senders are asked to make none. */
@@ -187,7 +181,7 @@ class LabComposer {
     const common = {
       seed: scenario.seed,
       packet_bytes: Math.ceil((this.longest + 64) / 64) * 64,
-      quantum: options.inhabited ? kQuantumNs : this.nap(),
+      quantum: kQuantumNs,
       polling: options.inhabited ? ("interrupt" as const) : this.polling(),
       prompt: options.prompt ?? false,
       real_time: options.cpus.nics >= 0,
@@ -234,21 +228,10 @@ class LabComposer {
 
   /** Workers nap where a few naps are nothing to the control loop; else each has a CPU. */
   private polling(): NonNullable<WorkerConfig["polling"]> {
-    return this.halfLoop() >= kNapsMatterNot ? "interrupt" : "spinning";
-  }
-
-  /** A turn of the loop costs the same at any scale: the slower the network, the fewer it gets. Wall ns. */
-  private nap(): number {
-    const arrears = Math.min(...this.network.nics.map((nic) => nic.arrears)) * this.options.scale;
-    const longest = Math.min(this.halfLoop() * kNapShare, arrears * kNapArrears, kLongestNapNs);
-    return Math.round(Math.max(kQuantumNs, longest));
-  }
-
-  /** Half of the shortest loop between two ends, wall ns. */
-  private halfLoop(): number {
     // A message waits for its acknowledgement, whatever congestion control hears by.
     const reliable = this.scenario.transport.type === "rc" ? kShortestLoop / 2 : Number.POSITIVE_INFINITY;
-    return Math.min(halfControlLoop(this.scenario), reliable) * this.options.scale;
+    const loop = Math.min(halfControlLoop(this.scenario), reliable);
+    return loop * this.options.scale >= kNapsMatterNot ? "interrupt" : "spinning";
   }
 
   private switchAt(index: number): NativeSwitch {

@@ -200,19 +200,6 @@ describe("composeLab", () => {
     expect(polling(200, quick)).toEqual(["interrupt", "interrupt"]);
   });
 
-  it("naps as much longer as the network is slower, up to what a late NIC makes up for", () => {
-    const nap = (scale: number, more = {}) => compose(smallScenario(more), scale).map((config) => config.quantum);
-    const dcqcn = { congestion: { profile: "paper-sigcomm15" } }; // half of the loop is 25 us
-    expect(nap(1, dcqcn)).toEqual([20_000, 20_000]);
-    expect(nap(40, dcqcn)).toEqual([20_000, 20_000]);
-    expect(nap(100, dcqcn)).toEqual([50_000, 50_000]);
-    expect(nap(10_000, dcqcn)).toEqual([200_000, 200_000]);
-    // Messages wait for acknowledgements: half of their loop is 5 us.
-    expect(nap(400, { ...dcqcn, transport: { type: "rc" } })).toEqual([40_000, 40_000]);
-    // 3 KB at 10 Gb/s are 2.4 us, 0.96 ms at this scale, of which an eighth may pass.
-    expect(nap(400, { ...dcqcn, host: { burst: "3KB" } })).toEqual([120_000, 120_000]);
-  });
-
   it("routes over all shortest paths and pins what is pinned, for that source only", () => {
     const configs = compose(clos(), 4);
     const l1 = switchOf(configs, "l1");
