@@ -104,19 +104,12 @@ function eventsUntil(samples: readonly Sample[], t_ns: number): Record<string, n
   return counts;
 }
 
-/**
- * Slow enough that the page's server, the page and other tests have CPUs beside the lab, which has them first: at the scenario's own
- * scale it takes whatever this machine has.
- */
-const kScale = 400;
-
 /** `weir lab run --dashboard` on the incast in this network, where the test can reach it. */
 async function lab(more: readonly string[] = [], as: readonly string[] = []) {
   const out = join(folder(), "out");
   const port = await freePort();
   const args = ["lab", "run", kIncast, "--quiet", "--json", "--out", out, "--dashboard", String(port), ...more];
-  const slow = ["--scale", String(kScale), "--set", "fidelity.lateness=60ms"];
-  const running = await start([...args, ...slow], as, true);
+  const running = await start([...args, "--set", "fidelity.lateness=60ms"], as, true);
   const url = `http://127.0.0.1:${port}`;
   let said = "";
   running.child.stderr?.on("data", (text: string) => {
@@ -145,8 +138,8 @@ const state = (page: Page, wanted: RunDescription["state"]) => eventually(() => 
 
 describeLive("weir lab run --dashboard", () => {
   it("streams a run, changes it, writes that down, runs again, and leaves nothing", async () => {
-    const { page, out, child, finished, nothingLeft } = await lab(["--duration", "40ms", "--set", "warmup=5ms"]);
-    expect(page.session).toMatchObject({ kind: "lab", name: "incast-4to1", scale: kScale, duration_ns: 40e6 });
+    const { page, out, child, finished, nothingLeft } = await lab(["--duration", "400ms"]);
+    expect(page.session).toMatchObject({ kind: "lab", name: "incast-4to1", scale: 40, duration_ns: 400e6 });
     expect(page.session.queues.map(({ name }) => name)).toEqual(["sw:r:3"]);
     // DCQCN is at work.
     await eventually(() => expect(page.count("mark")).toBeGreaterThan(0));
@@ -210,19 +203,19 @@ describeLive("weir lab run --dashboard", () => {
   });
 
   it("keeps planned changes of rates when parameters are changed beside them", async () => {
-    const planned = ["--duration", "1s", "--set", "changes=[{at: 6ms, switch: sw, port: r, rate: 10Gbps}]"];
+    const planned = ["--duration", "10s", "--set", "changes=[{at: 60ms, switch: sw, port: r, rate: 10Gbps}]"];
     const { page, child, finished, nothingLeft } = await lab(planned);
     const sent = () => page.frames.at(-1)?.links.at(-1)?.backward_bps ?? Number.POSITIVE_INFINITY;
     await eventually(() => expect(page.frames.length).toBeGreaterThan(2));
     expect(await page.post("/api/parameters", { set: ["switch.ecn.kmax=100KB"] })).toBe(200);
-    await eventually(() => expect(page.frames.at(-1)?.t_ns).toBeGreaterThan(8e6));
+    await eventually(() => expect(page.frames.at(-1)?.t_ns).toBeGreaterThan(80e6));
     await eventually(() => expect(sent()).toBeLessThan(12e9));
     // Reaction points of queue pairs that send have it too: none falls below 8 Gb/s, which four on 10 Gb/s did before.
     await eventually(() => expect(page.frames.at(-1)?.flows.rate.some((rate) => (rate ?? 0) < 8e9)).toBe(true));
     const set = ["switch.ecn.kmax=120KB", "congestion.parameters.rpg_min_rate=8Gbps"];
     expect(await page.post("/api/parameters", { set })).toBe(200);
     const changed = page.frames.at(-1)?.t_ns ?? 0;
-    await eventually(() => expect(page.frames.at(-1)?.t_ns).toBeGreaterThan(changed + 2e6));
+    await eventually(() => expect(page.frames.at(-1)?.t_ns).toBeGreaterThan(changed + 20e6));
     expect(sent()).toBeLessThan(12e9);
     await eventually(() => expect(page.frames.at(-1)?.flows.rate.every((rate) => (rate ?? 0) >= 8e9 - 1e6)).toBe(true));
     child.kill("SIGTERM");
