@@ -15,9 +15,9 @@ import { changeLines, inkOf } from "./pixels.js";
 async function startLab(): Promise<{ url: string; interrupt(): Promise<number | null> }> {
   const options = [
     "--scale",
-    "200",
+    "80",
     "--duration",
-    "2s",
+    "4s",
     "--set",
     "warmup=20ms",
     "--quiet",

@@ -15,14 +15,15 @@ import { describeLive, describeOrdinaryUser, kOrdinaryUser } from "./capability.
 import { namespacesHeld } from "./processes.js";
 import { folder, kIncast, labRun, start, sum } from "./weir.js";
 
-/** A run that is long enough to be in the middle of it, and slow enough to leave the CPUs to who looks at it. */
+/** A run that is long enough to be in the middle of it. */
 const endless = (path: string) => [
   "lab",
   "run",
   kIncast,
   "--json",
   "--quiet",
-  ...["--scale", "200", "--duration", "10s"],
+  "--duration",
+  "10s",
   "--out",
   join(path, "out"),
 ];
