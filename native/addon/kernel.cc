@@ -8,7 +8,6 @@
 #include <string>
 
 #include "addon/wrap.h"
-#include "hosts/ticks.h"
 #include "io/bpf.h"
 #include "io/kernel_socket.h"
 #include "io/link_socket.h"
@@ -77,7 +76,6 @@ void define_kernel(Napi::Object& exports) {
   add_function<&try_xdp_program, "tryXdpProgram()">(exports);
   add_function<&try_live_frames, "tryLiveFrames()">(exports);
   add_function<&peer_runs_xdp, "peerRunsXdp(socket, name)">(exports);
-  add_function<&traps_ticks, "trapsTicks()">(exports);
 }
 
 }  // namespace weir

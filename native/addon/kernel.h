@@ -5,8 +5,7 @@
 
 namespace weir {
 
-// openSocket, holdUdpPort, openTcpSocket, tcpInfo, openLinkSocket, readLink, ethtool, tryXdpProgram, tryLiveFrames, peerRunsXdp,
-// trapsTicks.
+// openSocket, holdUdpPort, openTcpSocket, tcpInfo, openLinkSocket, readLink, ethtool, tryXdpProgram, tryLiveFrames, peerRunsXdp.
 void define_kernel(Napi::Object& exports);
 
 }  // namespace weir

@@ -16,6 +16,7 @@
 
 #include "base/random.h"
 #include "verbs/preload.h"
+#include "verbs/preload_patches.h"
 #include "verbs/preload_turns.h"
 
 namespace {
@@ -42,21 +43,26 @@ void hand_on(int signal, siginfo_t* info, void* context) {
   real(signal, &plain, nullptr);
 }
 
-// RDTSC is 0f 31, RDTSCP is 0f 01 f9. What else faults is the program's.
+// What else faults is the program's.
 void on_fault(int signal, siginfo_t* info, void* context) {
   auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
   const auto* code = reinterpret_cast<const uint8_t*>(registers[REG_RIP]);
-  const bool is_protection = info->si_code == SI_KERNEL;
-  const bool plain = is_protection && code[0] == 0x0f && code[1] == 0x31;
-  const bool with_processor = is_protection && code[0] == 0x0f && code[1] == 0x01 && code[2] == 0xf9;
-  if (!plain && !with_processor) return hand_on(signal, info, context);
+  const Fault what = info->si_code == SI_KERNEL ? fault_at(code) : Fault::other;
+  if (what == Fault::other) return hand_on(signal, info, context);
   const int error = errno;
-  const uint64_t now = ticks(code);
+  if (what == Fault::loaded) {
+    patch_loaded();
+    // The function whose place that is returns.
+    registers[REG_RIP] = *reinterpret_cast<const greg_t*>(registers[REG_RSP]);
+    registers[REG_RSP] += sizeof(greg_t);
+  } else {
+    const uint64_t now = ticks(code);
+    registers[REG_RAX] = static_cast<greg_t>(now & UINT32_MAX);
+    registers[REG_RDX] = static_cast<greg_t>(now >> 32);
+    if (what == Fault::rdtscp) registers[REG_RCX] = 0;
+    registers[REG_RIP] += what == Fault::rdtsc ? 2 : 3;
+  }
   errno = error;
-  registers[REG_RAX] = static_cast<greg_t>(now & UINT32_MAX);
-  registers[REG_RDX] = static_cast<greg_t>(now >> 32);
-  if (with_processor) registers[REG_RCX] = 0;
-  registers[REG_RIP] += plain ? 2 : 3;
 }
 
 [[gnu::constructor(102)]] void begin() {
@@ -66,6 +72,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   ours.sa_sigaction = on_fault;
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   real(SIGSEGV, &ours, &of_program);
+  patch_ticks();
   let_read_ticks(false);
 }
 

@@ -283,8 +283,6 @@ export interface KernelSockets {
   tryXdpProgram(): void;
   /** Throws why this process may not send live frames. */
   tryLiveFrames(): void;
-  /** Whether reading the time stamp counter can be trapped here, which not all virtual machines let. Asks in a child process. */
-  trapsTicks(): boolean;
   /** Whether the other end of a veth in the socket's namespace runs an XDP program in its driver. */
   peerRunsXdp(socket: number, name: string): boolean;
 }

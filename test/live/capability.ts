@@ -2,8 +2,6 @@
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { missingCapabilities } from "../../src/host/rootless.js";
-import { loadAddon } from "../../src/native/addon.js";
-import type { KernelSockets } from "../../src/native/types.js";
 import { kMain } from "../command.js";
 import { lacking } from "../needs.js";
 import { describeUnless, kThisMachine, nativeObstacle } from "../obstacles.js";
@@ -25,12 +23,10 @@ export function describeLive(name: string, body: () => void): void {
   describeUnless(liveObstacle(), name, body);
 }
 
-/** Says why programs cannot run in virtual time here, which takes traps of the time stamp counter; undefined if they can. */
+/** Says why programs cannot run in virtual time here; undefined if they can. */
 export function virtualObstacle(): string | undefined {
-  const obstacle = liveObstacle();
-  if (obstacle !== undefined) return obstacle;
-  if (process.arch === "x64" && loadAddon<KernelSockets>().trapsTicks()) return undefined;
-  return `${kThisMachine} does not let the time stamp counter be trapped`;
+  if (process.arch !== "x64") return `${kThisMachine} is not x86-64`;
+  return liveObstacle();
 }
 
 /** describe() for tests of programs in virtual time. */

@@ -9,11 +9,11 @@ import { run } from "./sim_programs_run.js";
 import { folder } from "./weir.js";
 
 /** Compiles a program of programs_c. */
-function compiled(name: string): string {
+function compiled(name: string, ...options: string[]): string {
   const program = join(folder(), name);
   const source = join(import.meta.dirname, `programs_c/${name}.c`);
   const env = { ...process.env, PATH: process.env.WEIR_BUILD_PATH };
-  execFileSync("cc", ["-Wall", "-Wextra", "-O1", source, "-o", program, "-pthread"], { env });
+  execFileSync("cc", ["-Wall", "-Wextra", "-O1", source, "-o", program, "-pthread", ...options], { env });
   return program;
 }
 
@@ -57,6 +57,15 @@ describeVirtual("programs in virtual time that wait", () => {
     const { programs, output } = await run(`  - { id: fills, on: a, run: "${compiled("fills")}" }`);
     expect(output("fills.out")).toBe("filled at 0.00\n");
     expect(programs.fills).toMatchObject({ status: 0, ended_s: 0 });
+  });
+
+  it("see time pass by the time stamp counter, in libraries that they load later, too", async () => {
+    const library = compiled("ticks", "-DLIBRARY", "-shared", "-fPIC");
+    const { programs, output } = await run(`  - { id: ticks, on: a, run: "${compiled("ticks")} ${library}" }`);
+    const loaded = ["library's rdtsc: the clock's", "library's rdtscp: the clock's"];
+    const own = ["rdtsc: the clock's", "rdtscp: the clock's", "number: 310f310f310f310f"];
+    expect(output("ticks.out").trim().split("\n")).toEqual([...own, ...loaded, ...loaded, ...loaded]);
+    expect(programs.ticks).toMatchObject({ status: 0, ended_s: 25 });
   });
 
   itUnless(

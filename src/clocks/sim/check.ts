@@ -1,7 +1,5 @@
 /** Scenarios that virtual time cannot run. */
 import { WeirError } from "../../base/error.js";
-import { loadAddon } from "../../native/addon.js";
-import type { KernelSockets } from "../../native/types.js";
 import { refuseKernelTraffic } from "../../scenario/kernel_traffic.js";
 import type { Scenario } from "../../scenario/types.js";
 
@@ -18,17 +16,4 @@ export function checkForSimulation({ tcp, programs, graphs }: Pick<Scenario, "tc
   if (process.arch !== "x64") {
     fail("programs run in virtual time on x86-64 only, whose time stamp counter can be theirs", "use weir lab run");
   }
-}
-
-/** @throws WeirError where there are programs and their reads of the time stamp counter cannot be trapped on this machine. */
-export function requireTicks(
-  { programs }: Pick<Scenario, "programs">,
-  addon: () => Pick<KernelSockets, "trapsTicks"> = loadAddon<KernelSockets>,
-): void {
-  const [program] = programs;
-  if (program === undefined || addon().trapsTicks()) return;
-  const why = "this machine does not let the time stamp counter be trapped, as some virtual machines do not";
-  throw new WeirError(`traffic ${program.id}: ${why}: programs that read it would not see virtual time`, {
-    hint: "use another machine, or weir lab run",
-  });
 }

@@ -25,7 +25,7 @@ import { type Outage, timesDown } from "../../scenario/faults.js";
 import type { FileRequest } from "../../scenario/places.js";
 import type { Link, Scenario } from "../../scenario/types.js";
 import { GraphWatch } from "../graph_watch.js";
-import { checkForSimulation, requireTicks } from "./check.js";
+import { checkForSimulation } from "./check.js";
 import { composeSimulation, composeSwitch } from "./compose.js";
 import type { SimConnections } from "./connections.js";
 import { requireMemory } from "./footprint.js";
@@ -60,7 +60,6 @@ export async function runSimulation(
   addon = loadAddon<SimulationAddon>(),
 ): Promise<SimOutcome> {
   checkForSimulation(scenario);
-  requireTicks(scenario);
   requireMemory(scenario, addon);
   const fabric = new Fabric(scenario);
   const taps = new Taps(scenario, fabric, tracesOf(options));

@@ -1,0 +1,206 @@
+#include "verbs/preload_patches.h"
+
+#if defined(__x86_64__)
+
+#include <elf.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <iterator>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "verbs/instruction_length.h"
+#include "verbs/preload_turns.h"
+
+namespace weir {
+namespace {
+
+constexpr uint8_t kHalt = 0xf4, kNothing = 0x90;
+constexpr std::array<uint8_t, 2> kRdtsc{0x0f, 0x31};
+constexpr std::array<uint8_t, 3> kRdtscp{0x0f, 0x01, 0xf9};
+
+struct Patch {
+  const uint8_t* code;
+  Fault what;
+};
+struct Object {
+  ElfW(Addr) base;
+  const ElfW(Phdr) * headers;
+};
+
+struct Loaded {
+  std::vector<Object> objects;
+  std::vector<Patch> found;
+};
+
+// Who faults reads this while another thread may load something: a list is replaced and stays. Libraries come and go before this
+// one's variables begin, and after they end.
+constinit std::atomic<const std::vector<Patch>*> patches{nullptr};
+// What was loaded when it was looked at last.
+std::vector<Object>& known() {
+  static auto& objects = *new std::vector<Object>;
+  return objects;
+}
+
+// The tables for unwinding of an object (LSB Core 5.0, 10.6: .eh_frame and .eh_frame_hdr).
+class Functions {
+ public:
+  explicit Functions(const uint8_t* header) {
+    constexpr uint8_t kCount = 0x03, kSorted = 0x3b;  // udata4; datarel, sdata4
+    if (header[0] != 1 || header[2] != kCount || header[3] != kSorted || size_of(header[1]) != 4) return;
+    header_ = header;
+    uint32_t count;
+    std::memcpy(&count, header + 8, sizeof count);
+    rows_ = {reinterpret_cast<const Row*>(header + 12), count};
+  }
+  // The function that has this place in it.
+  std::span<const uint8_t> around(const uint8_t* place) const {
+    const auto offset = static_cast<int32_t>(place - header_);
+    const auto after = std::ranges::upper_bound(rows_, offset, {}, &Row::function);
+    if (rows_.empty() || after == rows_.begin()) return {};
+    const uint8_t* const begin = header_ + std::prev(after)->function;
+    const uint32_t length = length_at(header_ + std::prev(after)->description);
+    return static_cast<size_t>(place - begin) < length ? std::span{begin, length} : std::span<const uint8_t>{};
+  }
+
+ private:
+  struct Row {
+    int32_t function;
+    int32_t description;
+  };
+
+  static size_t size_of(uint8_t encoding) { return (encoding & 0x0f) == 0x03 || (encoding & 0x0f) == 0x0b ? 4 : 0; }
+  // Of the function that an FDE describes; 0 where it is said in another way than compilers do.
+  static uint32_t length_at(const uint8_t* fde) {
+    uint32_t back, length;
+    std::memcpy(&back, fde + 4, sizeof back);
+    const uint8_t* cie = fde + 4 - back;
+    const char* augmentation = reinterpret_cast<const char*>(cie + 9);
+    const bool old = cie[8] == 1;
+    if (augmentation[0] != 'z') return 0;
+    const uint8_t* next = cie + 9 + std::strlen(augmentation) + 1;
+    const auto skip_number = [&next] {
+      while ((*next++ & 0x80) != 0) {
+      }
+    };
+    skip_number();                                    // code alignment
+    skip_number();                                    // data alignment
+    old ? static_cast<void>(++next) : skip_number();  // register of the return address
+    skip_number();                                    // length of what follows
+    for (const char* letter = augmentation + 1; *letter != 0; ++letter) {
+      if (*letter == 'R') {
+        if (size_of(*next) != 4) return 0;
+        std::memcpy(&length, fde + 12, sizeof length);
+        return length;
+      }
+      if (*letter == 'L') ++next;
+      if (*letter != 'P') continue;
+      const uint8_t encoding = *next++;
+      next += size_of(encoding) == 4 ? 4 : 8;
+    }
+    return 0;
+  }
+
+  const uint8_t* header_ = nullptr;
+  std::span<const Row> rows_;
+};
+
+bool begins_instruction(std::span<const uint8_t> function, const uint8_t* place) {
+  while (function.data() < place) {
+    const size_t length = instruction_length(function);
+    if (length == 0) return false;
+    function = function.subspan(std::min(length, function.size()));
+  }
+  return function.data() == place;
+}
+
+void write(const uint8_t* place, size_t length) {
+  static const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const uintptr_t from = reinterpret_cast<uintptr_t>(place) / page * page;
+  const size_t bytes = reinterpret_cast<uintptr_t>(place) + length - from;
+  auto* const code = reinterpret_cast<uint8_t*>(from);
+  // Other threads may run on that page.
+  if (::mprotect(code, bytes, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) refuse("code that may not be changed");
+  auto* const at = const_cast<uint8_t*>(place);
+  std::fill(at + 1, at + length, kNothing);
+  at[0] = kHalt;
+  ::mprotect(code, bytes, PROT_READ | PROT_EXEC);
+}
+
+template <size_t n>
+void look_for(const std::array<uint8_t, n>& instruction, Fault what, std::span<const uint8_t> text, const Functions& functions,
+              std::vector<Patch>& found) {
+  const uint8_t* const end = text.data() + text.size();
+  for (const uint8_t* place = text.data();; ++place) {
+    place = static_cast<const uint8_t*>(::memmem(place, static_cast<size_t>(end - place), instruction.data(), n));
+    if (place == nullptr) return;
+    if (begins_instruction(functions.around(place), place)) found.push_back({place, what});
+  }
+}
+
+int look_at(dl_phdr_info* info, size_t, void* context) {
+  auto& [objects, found] = *static_cast<Loaded*>(context);
+  const std::span headers(info->dlpi_phdr, info->dlpi_phnum);
+  const auto unwinding = std::ranges::find(headers, ElfW(Word){PT_GNU_EH_FRAME}, &ElfW(Phdr)::p_type);
+  // The kernel's page for clocks is asked by nobody, and cannot be changed.
+  if (unwinding == headers.end() || std::strcmp(info->dlpi_name, "linux-vdso.so.1") == 0) return 0;
+  const auto is_this = [info](const Object& one) { return one.base == info->dlpi_addr && one.headers == info->dlpi_phdr; };
+  objects.push_back({info->dlpi_addr, info->dlpi_phdr});
+  if (std::ranges::any_of(known(), is_this)) return 0;
+  const auto at = [info](const ElfW(Phdr) & header) {
+    return std::span{reinterpret_cast<const uint8_t*>(info->dlpi_addr + header.p_vaddr), header.p_memsz};
+  };
+  const Functions functions(at(*unwinding).data());
+  for (const ElfW(Phdr) & header : headers) {
+    if (header.p_type != PT_LOAD || (header.p_flags & PF_X) == 0) continue;
+    look_for(kRdtsc, Fault::rdtsc, at(header), functions, found);
+    look_for(kRdtscp, Fault::rdtscp, at(header), functions, found);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void patch_ticks() {
+  patch_loaded();
+  // The loader calls this function, which does nothing, for debuggers.
+  write(reinterpret_cast<const uint8_t*>(_r_debug.r_brk), 1);
+}
+
+Fault fault_at(const uint8_t* code) {
+  if (reinterpret_cast<ElfW(Addr)>(code) == _r_debug.r_brk) return Fault::loaded;
+  if (const std::vector<Patch>* const all = patches.load(std::memory_order_acquire)) {
+    if (const auto found = std::ranges::find(*all, code, &Patch::code); found != all->end()) return found->what;
+  }
+  // Code that was not there, or is in no table, is trapped where the machine allows it.
+  if (std::equal(kRdtsc.begin(), kRdtsc.end(), code)) return Fault::rdtsc;
+  return std::equal(kRdtscp.begin(), kRdtscp.end(), code) ? Fault::rdtscp : Fault::other;
+}
+
+void patch_loaded() {
+  if (_r_debug.r_state != r_debug::RT_CONSISTENT) return;
+  Loaded loaded;
+  ::dl_iterate_phdr(look_at, &loaded);
+  known() = std::move(loaded.objects);
+  const std::vector<Patch>& found = loaded.found;
+  if (found.empty()) return;
+  auto* const all = new std::vector<Patch>(found);
+  if (const std::vector<Patch>* const before = patches.load(std::memory_order_relaxed)) {
+    std::ranges::copy_if(*before, std::back_inserter(*all), [&found](const Patch& patch) {
+      return std::ranges::find(found, patch.code, &Patch::code) == found.end();
+    });
+  }
+  patches.store(all, std::memory_order_release);
+  for (const auto& [code, what] : found) write(code, what == Fault::rdtsc ? kRdtsc.size() : kRdtscp.size());
+}
+
+}  // namespace weir
+
+#endif

@@ -1,0 +1,20 @@
+// The instructions of a program that read the time stamp counter, in whose place others are that fault.
+#pragma once
+
+#include <cstdint>
+
+namespace weir {
+
+// Puts HLT, which faults in user mode everywhere, in the place of each RDTSC and RDTSCP of what is loaded, and sees to it that
+// what is loaded later is looked at before it begins. What is no instruction is left as it is: where instructions begin is known
+// from the tables for unwinding, and code that is not in these stays.
+void patch_ticks();
+
+// What a fault at this place of the program is for.
+enum class Fault : uint8_t { other, rdtsc, rdtscp, loaded };
+Fault fault_at(const uint8_t* code);
+
+// Something was loaded or unloaded.
+void patch_loaded();
+
+}  // namespace weir
