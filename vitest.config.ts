@@ -34,11 +34,12 @@ const groups: NonNullable<TestProjectInlineConfiguration["test"]>[][] = [
   ],
   [
     {
-      // Namespaces, veth and packet sockets of this machine. Four files at a time: most of them wait for something.
+      // Namespaces, veth and packet sockets of this machine. Three files at a time: some of them wait for something.
       name: "live",
       include: ["test/live/**/*.test.ts"],
       exclude: kMeasured,
-      maxWorkers: 4,
+      isolate: false,
+      maxWorkers: 3,
       testTimeout: kTestLimitMs,
       hookTimeout: kTestLimitMs,
     },

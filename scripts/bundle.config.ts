@@ -44,6 +44,7 @@ const kTogether = [
   "src/cli/compare.ts",
   "src/cli/doctor.ts",
   "src/cli/perf.ts",
+  "src/device/file/load.ts",
   "src/scenario/scenario.ts",
   "src/clocks/sim/run.ts",
   "src/cli/run_scenario.ts",

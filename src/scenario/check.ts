@@ -14,16 +14,15 @@ import { checkTopology } from "./check_topology.js";
 import { checkPriorities, checkTraffic } from "./check_traffic.js";
 import { checkAutomatic, switchesWithPorts, warnOfHeadroom } from "./port_headroom.js";
 import { checkPortProfiles } from "./port_profiles.js";
-import { kMostSelectiveWindow, slowestHostRate } from "./resolve.js";
+import { slowestHostRate } from "./resolve.js";
 import type { ScenarioInput } from "./schema.js";
 import { writtenOut } from "./topologies.js";
 import type { Graph } from "./topology.js";
+import { checkTransport, kInOrder } from "./transport.js";
 import type { HostConfig, Link, Scenario } from "./types.js";
 
 const kMostSamples = 1_000_000;
 const kMostWarnings = 20;
-/** Packets that may overtake another one before it counts as lost, for NICs that do not expect several paths: TCP's number. */
-const kInOrder = 3;
 
 /** `graph` is that of the scenario's network; `found` may hold findings already. */
 export function checkScenario(
@@ -113,41 +112,6 @@ function checkTimes({ duration, warmup, scale, probes }: Scenario, found: Findin
     const message = `${formatTime(probes.interval)} gives ${Math.ceil(duration / probes.interval)} samples`;
     found.problem(["probes", "interval"], message, `must be at least ${least} for this duration`);
   }
-}
-
-/** Checks the transport of a scenario, or of a NIC. */
-export function checkTransport(
-  {
-    transport: { type, recovery, window, spraying, reordering, trim_naks },
-    congestion,
-  }: Pick<Scenario, "transport" | "congestion">,
-  found: Findings,
-): void {
-  if (trim_naks && recovery !== "selective-repeat") {
-    const message = `asks for single packets, and ${recovery} sends everything again from a lost one on`;
-    found.problem(["transport", "trim_naks"], message, "use recovery: selective-repeat, or trim_naks: false");
-  }
-  if (spraying !== "none") {
-    if (type !== "rc") {
-      const message = `transport.type ${type} counts what comes late as lost`;
-      found.problem(["transport", "spraying"], message, "use transport.type: rc, or spraying: none");
-    } else if (recovery !== "selective-repeat") {
-      const message = `${spraying} reorders packets, and ${recovery} sends everything again from the first that is late`;
-      found.problem(["transport", "spraying"], message, "use recovery: selective-repeat, or spraying: none");
-    }
-    if (hearsCnms(congestion.algorithm)) {
-      const message = `${congestion.algorithm} may tell flows by their UDP source port, which ${spraying} changes`;
-      found.problem(["transport", "spraying"], message, "use spraying: none, or another congestion.algorithm");
-    }
-    if (reordering <= kInOrder) {
-      found.warn(
-        `transport.spraying: ${spraying} reorders packets, and one that ${reordering} have overtaken counts as lost: use transport.reordering: 250`,
-      );
-    }
-  }
-  if (recovery !== "selective-repeat" || window <= kMostSelectiveWindow) return;
-  const message = `${window} packets are more than a selective acknowledgement can tell apart`;
-  found.problem(["transport", "window"], message, `at most ${kMostSelectiveWindow}, or recovery: go-back-n`);
 }
 
 /** Checks algorithms that run on acknowledgements. */

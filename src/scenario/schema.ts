@@ -1,50 +1,16 @@
 // The scenario file as users write it. Every field is optional where a default exists; resolve.ts fills the defaults in.
 import { z } from "zod";
-import { choice, field, flag, integer, rate, section, showValue, time } from "../base/fields.js";
+import { field, integer, section, showValue, time } from "../base/fields.js";
 import { congestionSchema } from "../congestion/section.js";
+import { changeSchema } from "./change_schema.js";
 import { hostSchema, interfaceSchema, linkText, nameSchema, switchSchema } from "./device_schema.js";
 import { scenarioFault } from "./fault_schema.js";
 import { topologySchema } from "./topology_schema.js";
 import { trafficSchema } from "./traffic_schema.js";
+import { transportSchema } from "./transport.js";
 
 /** Most queues that are sampled where the scenario does not choose them. */
 export const kMostDefaultProbes = 64;
-
-export const transportSchema = section({
-  type: choice(
-    "Packets that nobody acknowledges, or reliable connections (RC), which have completion times.",
-    ["stream", "rc"],
-    "stream",
-  ),
-  recovery: choice(
-    "What a sender repeats after a loss: all from there on, or what is missing (both ends must be Weir's).",
-    ["go-back-n", "selective-repeat"],
-    "go-back-n",
-  ),
-  timeout: integer("Code of the local ACK timeout, 4.096 us x 2^timeout; 0: none. 14 is 67 ms.", 0, 31, 14),
-  retry_count: integer("How often a packet is sent again without progress before the queue pair fails.", 0, 7, 7),
-  window: integer(
-    "Packets in flight of a queue pair. Default: 2048; with `selective-repeat` 256, which is also the most it allows.",
-    4,
-    65_536,
-  ),
-  reordering: integer(
-    "With `selective-repeat`: how many packets sent later may arrive before one that has not counts as lost and is sent again. More for `load_balancing` that reorders; a loss is then noticed later.",
-    1,
-    255,
-    3,
-  ),
-  trim_naks: flag(
-    "With `selective-repeat`, at both ends: a receiver asks at once for each packet that a switch has trimmed, and its sender sends that again without waiting for others to arrive.",
-    false,
-  ),
-  spraying: choice(
-    "With `selective-repeat`: each packet has a UDP source port of its own, so that switches with `load_balancing: ecmp` send the packets of one flow by many ways. `oblivious`: all ports in turn. `reps`: a port whose packet was acknowledged without a mark is used once more, and else one is drawn; each packet is acknowledged. Set `reordering`, too.",
-    ["none", "oblivious", "reps"],
-    "none",
-  ),
-  entropies: integer("With `spraying`: how many UDP source ports a flow has.", 1, 16_384, 256),
-});
 
 export const probesSchema = section({
   interval: time("Time between samples of the series.", { default: "100us", min: 1_000 }),
@@ -59,16 +25,6 @@ export const probesSchema = section({
       description: `Queues to sample, as "switch:peer:priority". Default: those of the ports that face a traffic destination, the first ${kMostDefaultProbes} of them.`,
     }),
   flows: integer("How many of the flows, in order, have series.", 0, 1_000_000, 64),
-});
-
-export const changeSchema = section({
-  at: time("When, from the start of traffic.", { default: "0ms" }),
-  switch: z.string().meta({ description: "Switch." }),
-  port: z.string().meta({ description: "Device at the other end of the port." }),
-  priority: integer("Priority of the egress queue.", 0, 7, 3),
-  rate: rate("Most that the queue may send from then on.", { zero: "unlimited" })
-    .unwrap()
-    .meta({ description: "Most that the queue may send from then on. 1 kb/s to 10 Tb/s, or unlimited." }),
 });
 
 export const failureSchema = section({
@@ -159,7 +115,7 @@ export const scenarioSchema = section({
     section({
       lateness: time(
         "Wall-clock allowance for late feedback on the wire: adds headroom, and a run that exceeds it is invalid.",
-        { default: "20ms", max: 1e9 },
+        { default: "50ms", max: 1e9 },
       ),
     }),
     "What a wire run must hold.",

@@ -4,6 +4,7 @@ import type { Full, With } from "../base/fields.js";
 import type { Congestion } from "../congestion/algorithms.js";
 import type { QcnParameters } from "../congestion/qcn.js";
 import type { HostQcn, SwitchQcn } from "../congestion/qcn_points.js";
+import type { changeSchema } from "./change_schema.js";
 import type { hostSchema, impairmentSchema, linkDefaultsSchema, switchSchema } from "./device_schema.js";
 import type { Expectation } from "./expectations.js";
 import type { scenarioFaultSchema } from "./fault_schema.js";
@@ -15,9 +16,10 @@ import type { SchedulerConfig } from "./features/scheduler.js";
 import type { TrimmingConfig } from "./features/trimming.js";
 import type { GraphJob } from "./graphs/graph_job.js";
 import type { PortProfile } from "./port_profiles.js";
-import type { changeSchema, failureSchema, scenarioSchema, transportSchema } from "./schema.js";
+import type { failureSchema, scenarioSchema } from "./schema.js";
 import type { TopologyInput } from "./topology_schema.js";
 import type { programSchema, tcpSchema, trafficDefaultsSchema } from "./traffic_schema.js";
+import type { transportSchema } from "./transport.js";
 
 export type { Congestion } from "../congestion/algorithms.js";
 

@@ -13,7 +13,7 @@ import { CounterTable } from "../native/counters.js";
 import { nativeAddress } from "../native/ip_address.js";
 import { KernelPort } from "../native/kernel_port.js";
 import { kRecordWords, type NativeAddon, type NativeWorker, type QueuePairState, RecordKind } from "../native/types.js";
-import { dscpOf } from "../scenario/resolve.js";
+import { dscpOf } from "../scenario/resolve_device.js";
 import type { Impairment } from "../scenario/types.js";
 import { addressBytes } from "../wire/address.js";
 import { ConnectionManager } from "../wire/cm/connection_manager.js";

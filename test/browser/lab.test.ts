@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { kMain, kRoot } from "../command.js";
 import { liveObstacle } from "../live/capability.js";
-import { folder, kIncast } from "../live/weir.js";
+import { folder, kIncast, kSlowLinks } from "../live/weir.js";
 import { eventually } from "../patience.js";
 import { browserObstacle } from "./chromium.js";
 import { describePage } from "./harness.js";
@@ -20,9 +20,7 @@ async function startLab(): Promise<{ url: string; interrupt(): Promise<number | 
     "4s",
     "--set",
     "warmup=20ms",
-    // A tenth of the packets: the browser, too, wants CPU.
-    "--set",
-    "topology.link.rate=4Gbps",
+    ...kSlowLinks,
     "--quiet",
     "--out",
     join(folder(), "out"),

@@ -13,7 +13,7 @@ import { faultsOf } from "../fixtures/closed_schema.js";
 import { eventually } from "../patience.js";
 import { describeLive, describeOrdinaryUser, kOrdinaryUser } from "./capability.js";
 import { namespacesHeld } from "./processes.js";
-import { folder, kIncast, labRun, start, sum } from "./weir.js";
+import { folder, kIncast, kSlowLinks, labRun, start, sum } from "./weir.js";
 
 /** A run that is long enough to be in the middle of it. */
 const endless = (path: string) => [
@@ -24,6 +24,7 @@ const endless = (path: string) => [
   "--quiet",
   "--duration",
   "10s",
+  ...kSlowLinks,
   "--out",
   join(path, "out"),
 ];

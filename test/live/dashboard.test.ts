@@ -10,7 +10,7 @@ import { kRoot } from "../command.js";
 import { eventually } from "../patience.js";
 import { describeLive, describeOrdinaryUser, kOrdinaryUser } from "./capability.js";
 import { freePort, network, portOf, startNic, startSwitch, weir } from "./daemons.js";
-import { folder, kIncast, start } from "./weir.js";
+import { folder, kIncast, kSlowLinks, start } from "./weir.js";
 
 /** Thresholds that no queue reaches. */
 const kUnmarked = ["switch.ecn.kmin=900MB", "switch.ecn.kmax=950MB"];
@@ -109,7 +109,7 @@ async function lab(more: readonly string[] = [], as: readonly string[] = []) {
   const out = join(folder(), "out");
   const port = await freePort();
   const args = ["lab", "run", kIncast, "--quiet", "--json", "--out", out, "--dashboard", String(port), ...more];
-  const running = await start([...args, "--set", "fidelity.lateness=60ms"], as, true);
+  const running = await start([...args, ...kSlowLinks, "--set", "fidelity.lateness=60ms"], as, true);
   const url = `http://127.0.0.1:${port}`;
   let said = "";
   running.child.stderr?.on("data", (text: string) => {
@@ -138,8 +138,8 @@ const state = (page: Page, wanted: RunDescription["state"]) => eventually(() => 
 
 describeLive("weir lab run --dashboard", () => {
   it("streams a run, changes it, writes that down, runs again, and leaves nothing", async () => {
-    const { page, out, child, finished, nothingLeft } = await lab(["--duration", "400ms"]);
-    expect(page.session).toMatchObject({ kind: "lab", name: "incast-4to1", scale: 40, duration_ns: 400e6 });
+    const { page, out, child, finished, nothingLeft } = await lab(["--duration", "600ms"]);
+    expect(page.session).toMatchObject({ kind: "lab", name: "incast-4to1", scale: 40, duration_ns: 600e6 });
     expect(page.session.queues.map(({ name }) => name)).toEqual(["sw:r:3"]);
     // DCQCN is at work.
     await eventually(() => expect(page.count("mark")).toBeGreaterThan(0));
@@ -164,9 +164,9 @@ describeLive("weir lab run --dashboard", () => {
     const frames = page.frames.filter(({ run }) => run === complete.id);
     expect(frames.map(({ t_ns }) => t_ns)).toEqual(frames.map(({ t_ns }) => t_ns).sort((a, b) => a - b));
     const rates = frames.map(({ flows }) => flows.rate);
-    expect(rates.flat().every((rate) => rate === null || (rate > 0 && rate <= 40e9))).toBe(true);
+    expect(rates.flat().every((rate) => rate === null || (rate > 0 && rate <= 4e9))).toBe(true);
     expect(rates.some((all) => all.length === 4 && !all.includes(null))).toBe(true);
-    expect(frames.some(({ links }) => links.some(({ backward_bps }) => backward_bps > 1e9))).toBe(true);
+    expect(frames.some(({ links }) => links.some(({ backward_bps }) => backward_bps > 1e8))).toBe(true);
     const kinds = new Set(page.frames.flatMap(({ events }) => events.map(({ kind }) => kind)));
     expect([...kinds]).toEqual(expect.arrayContaining(["mark", "cnp", "pfc"]));
 
@@ -203,21 +203,23 @@ describeLive("weir lab run --dashboard", () => {
   });
 
   it("keeps planned changes of rates when parameters are changed beside them", async () => {
-    const planned = ["--duration", "10s", "--set", "changes=[{at: 60ms, switch: sw, port: r, rate: 10Gbps}]"];
+    const planned = ["--duration", "10s", "--set", "changes=[{at: 60ms, switch: sw, port: r, rate: 1Gbps}]"];
     const { page, child, finished, nothingLeft } = await lab(planned);
     const sent = () => page.frames.at(-1)?.links.at(-1)?.backward_bps ?? Number.POSITIVE_INFINITY;
     await eventually(() => expect(page.frames.length).toBeGreaterThan(2));
     expect(await page.post("/api/parameters", { set: ["switch.ecn.kmax=100KB"] })).toBe(200);
     await eventually(() => expect(page.frames.at(-1)?.t_ns).toBeGreaterThan(80e6));
-    await eventually(() => expect(sent()).toBeLessThan(12e9));
-    // Reaction points of queue pairs that send have it too: none falls below 8 Gb/s, which four on 10 Gb/s did before.
-    await eventually(() => expect(page.frames.at(-1)?.flows.rate.some((rate) => (rate ?? 0) < 8e9)).toBe(true));
-    const set = ["switch.ecn.kmax=120KB", "congestion.parameters.rpg_min_rate=8Gbps"];
+    await eventually(() => expect(sent()).toBeLessThan(1.2e9));
+    // Reaction points of queue pairs that send have it too: none falls below 800 Mb/s, which four on 1 Gb/s did before.
+    await eventually(() => expect(page.frames.at(-1)?.flows.rate.some((rate) => (rate ?? 0) < 0.8e9)).toBe(true));
+    const set = ["switch.ecn.kmax=120KB", "congestion.parameters.rpg_min_rate=800Mbps"];
     expect(await page.post("/api/parameters", { set })).toBe(200);
     const changed = page.frames.at(-1)?.t_ns ?? 0;
     await eventually(() => expect(page.frames.at(-1)?.t_ns).toBeGreaterThan(changed + 20e6));
-    expect(sent()).toBeLessThan(12e9);
-    await eventually(() => expect(page.frames.at(-1)?.flows.rate.every((rate) => (rate ?? 0) >= 8e9 - 1e6)).toBe(true));
+    expect(sent()).toBeLessThan(1.2e9);
+    await eventually(() =>
+      expect(page.frames.at(-1)?.flows.rate.every((rate) => (rate ?? 0) >= 0.8e9 - 1e6)).toBe(true),
+    );
     child.kill("SIGTERM");
     expect((await finished).status).toBe(143);
     await nothingLeft();

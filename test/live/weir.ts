@@ -9,12 +9,14 @@ import { NetworkNamespace } from "../../src/host/namespace.js";
 import type { Result } from "../../src/result/result.js";
 import { kRoot, kWeir } from "../command.js";
 import { faultsOf } from "../fixtures/closed_schema.js";
-import { kPatienceMs } from "../limits.js";
+import { kTestLimitMs } from "../limits.js";
 import { eventually } from "../patience.js";
 import { liveObstacle } from "./capability.js";
 import { hasThread, kTestMarker, markedProcesses, networkState } from "./processes.js";
 
 export const kIncast = join(kRoot, "examples/incast-4to1.yaml");
+/** A tenth of its packets: what else the test has running gets CPU, too. */
+export const kSlowLinks = ["--set", "topology.link.rate=4Gbps"];
 /** Headroom for a busy machine, whose lateness must not make a lossless network lose. */
 const kPatient = ["--set", "fidelity.lateness=60ms"];
 
@@ -80,7 +82,7 @@ export async function start(args: readonly string[], as: readonly string[] = [],
       output[name] += text;
     });
   }
-  const timer = setTimeout(() => child.kill("SIGKILL"), kPatienceMs);
+  const timer = setTimeout(() => child.kill("SIGKILL"), kTestLimitMs);
   running.add(child);
   if (TestRunner.getCurrentTest() !== undefined) onTestFinished(() => void child.kill("SIGKILL"));
   const finished = new Promise<Finished>((resolve, reject) => {

@@ -329,7 +329,7 @@ function judge(
   if (descriptors > 0) reasons.push(`packet memory ran out ${descriptors} times`);
   if (gap.max > allowance)
     reasons.push(
-      `the poll loop was away for ${ms(gap.max)} at ${formatTime(Math.round(longestAt), 4)} of ${formatTime(scenario.duration)}, more than the allowed lateness of ${ms(allowance)}`,
+      `the poll loop was away for ${ms(gap.max)} at ${formatTime(Math.round(longestAt), 4)} of ${formatTime(scenario.duration)}, more than the allowed lateness of ${ms(allowance)} (fidelity.lateness)`,
     );
   if (loops && gap.p99 > loop) {
     reasons.push(

@@ -14,7 +14,7 @@ import { neighboursOf } from "../../device/neighbours.js";
 import { pathTo, routeFrom } from "../../device/path.js";
 import type { ProgramIdentity } from "../../device/protocol.js";
 import type { NativePath, ProgramRequest } from "../../native/types.js";
-import { dscpOf } from "../../scenario/resolve.js";
+import { dscpOf } from "../../scenario/resolve_device.js";
 import { addressOfGid } from "../../wire/address.js";
 import { GroupReports } from "../../wire/cm/group_reports.js";
 import type { Resolver } from "../../wire/cm/link.js";

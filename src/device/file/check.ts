@@ -12,7 +12,6 @@ import {
   hearsTelemetry,
 } from "../../congestion/flow_state.js";
 import { checkCongestion } from "../../congestion/section.js";
-import { checkTransport } from "../../scenario/check.js";
 import {
   checkHostFeatures,
   checkSwitch,
@@ -24,6 +23,7 @@ import { checkCnPorts, checkCongestionPoints, checkGroups, checkLimiter } from "
 import { checkFlowControl } from "../../scenario/features/pfc.js";
 import { warnOfHeadroom } from "../../scenario/port_headroom.js";
 import { checkPortProfiles } from "../../scenario/port_profiles.js";
+import { checkTransport } from "../../scenario/transport.js";
 import { kCnTagBytes, kTelemetryBytes } from "../../wire/frame_size.js";
 import { inPrefix, networkOf, prefixText } from "../../wire/prefix.js";
 import { type FaultRequest, ofNicsAlone } from "../fault_request.js";

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { choice, field, flag, integer, mapping, rate, section, size, time } from "../../base/fields.js";
 import { congestionSchema } from "../../congestion/section.js";
+import { changeSchema } from "../../scenario/change_schema.js";
 import {
   hostSchema,
   impairmentSchema,
@@ -9,9 +10,9 @@ import {
   nameSchema,
   switchSchema,
 } from "../../scenario/device_schema.js";
-import { changeSchema, transportSchema } from "../../scenario/schema.js";
 import { kMostPorts } from "../../scenario/topology_schema.js";
 import { trafficDefaultsSchema } from "../../scenario/traffic_schema.js";
+import { transportSchema } from "../../scenario/transport.js";
 import { kMostNicAddresses } from "../../wire/address.js";
 import { kPriorityKeys } from "../../wire/priority.js";
 import { faultSchema } from "../fault_request.js";

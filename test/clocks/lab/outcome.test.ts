@@ -147,7 +147,7 @@ describe("fidelity", () => {
     [
       "a gap beyond the allowance",
       outcomes({ loop_gap: { ...constant(50_000), max: 5_000_001 }, longest_gap_at: 30e6 }),
-      /^the poll loop was away for 5.00 ms at 3 ms of 100 ms, more than the allowed lateness of 5.00 ms$/,
+      /^the poll loop was away for 5.00 ms at 3 ms of 100 ms, more than the allowed lateness of 5.00 ms \(fidelity.lateness\)$/,
     ],
     ["samples that were lost", outcomes({ record_overflow: 8 }), /^8 samples were lost/],
     ["no frame at all", { nics: counterTable([]) }, /^nothing to judge: no frame was sent$/],

@@ -122,9 +122,10 @@ export class PartRun {
     return start;
   }
 
-  /** Tells the others to end the run, too, because traffic ends before its time here. */
+  /** Tells the others at once to end the run, too, because traffic ends before its time here. */
   leave(why: string): void {
     this.meeting.enter("ended", why);
+    this.send();
   }
 
   /** Whether traffic is over here and no frame under way, which may change while other parts send. */
