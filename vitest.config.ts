@@ -7,8 +7,8 @@ import { SummaryReporter } from "./test/summary_reporter.js";
 // What a build finds it remembers for the next one, when that folder is gone: it has the path that this process has.
 const env = { PATH: makePath(), WEIR_BUILD_PATH: process.env.PATH ?? "", TERM: "xterm" };
 
-/** Labs that are asked whether their run was valid: no other test takes CPUs from them. */
-const kMeasured = ["test/live/lab_{hpcc,messages,nscc,parts,qcn,round_trips,run,trimming}.test.ts"];
+/** Labs that are asked whether their run was valid, and such as take all CPUs: no other test has a part of these meanwhile. */
+const kAlone = ["test/live/{dashboard,lab_{hpcc,messages,nscc,parts,qcn,round_trips,run,trimming}}.test.ts"];
 
 /** In the order in which they run: those of a list beside one another, lists one after another. */
 const groups: NonNullable<TestProjectInlineConfiguration["test"]>[][] = [
@@ -37,7 +37,7 @@ const groups: NonNullable<TestProjectInlineConfiguration["test"]>[][] = [
       // Namespaces, veth and packet sockets of this machine. Three files at a time: some of them wait for something.
       name: "live",
       include: ["test/live/**/*.test.ts"],
-      exclude: kMeasured,
+      exclude: kAlone,
       isolate: false,
       maxWorkers: 3,
       testTimeout: kTestLimitMs,
@@ -47,7 +47,7 @@ const groups: NonNullable<TestProjectInlineConfiguration["test"]>[][] = [
   [
     {
       name: "labs",
-      include: kMeasured,
+      include: kAlone,
       fileParallelism: false,
       testTimeout: kTestLimitMs,
       hookTimeout: kTestLimitMs,

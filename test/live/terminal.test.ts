@@ -18,7 +18,7 @@ async function startLab(as: readonly string[] = []) {
   const file = join(path, `${name}.yaml`);
   writeFileSync(file, readFileSync(kIncast, "utf8").replace(/^name:.*$/m, `name: ${name}`));
   const running = await start(
-    ["lab", "run", file, "--quiet", "--scale", "400", "--duration", "10s", "--out", join(path, "out")],
+    ["lab", "run", file, "--quiet", "--scale", "4000", "--duration", "10s", "--out", join(path, "out")],
     [...as, "env", `XDG_RUNTIME_DIR=${path}`],
   );
   onTestFinished(() => rmSync(`/run/weir/${name}.lab.sock`, { force: true }));
