@@ -22,7 +22,7 @@
 namespace weir {
 namespace {
 
-constexpr uint8_t kHalt = 0xf4, kNothing = 0x90;
+constexpr uint8_t kNothing = 0x90;
 constexpr std::array<uint8_t, 2> kRdtsc{0x0f, 0x31};
 constexpr std::array<uint8_t, 3> kRdtscp{0x0f, 0x01, 0xf9};
 
@@ -121,17 +121,20 @@ bool begins_instruction(std::span<const uint8_t> function, const uint8_t* place)
   return function.data() == place;
 }
 
-void write(const uint8_t* place, size_t length) {
+// The whole pages of a place in code.
+std::span<uint8_t> pages_of(const uint8_t* place, size_t length) {
   static const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   const uintptr_t from = reinterpret_cast<uintptr_t>(place) / page * page;
-  const size_t bytes = reinterpret_cast<uintptr_t>(place) + length - from;
-  auto* const code = reinterpret_cast<uint8_t*>(from);
-  // Other threads may run on that page.
-  if (::mprotect(code, bytes, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) refuse("code that may not be changed");
+  return {reinterpret_cast<uint8_t*>(from), reinterpret_cast<uintptr_t>(place) + length - from};
+}
+
+void write(const uint8_t* place, size_t length) {
+  if (!open_code(place, length)) refuse("code that may not be changed");
   auto* const at = const_cast<uint8_t*>(place);
   std::fill(at + 1, at + length, kNothing);
   at[0] = kHalt;
-  ::mprotect(code, bytes, PROT_READ | PROT_EXEC);
+  const std::span<uint8_t> pages = pages_of(place, length);
+  ::mprotect(pages.data(), pages.size(), PROT_READ | PROT_EXEC);
 }
 
 template <size_t n>
@@ -167,6 +170,12 @@ int look_at(dl_phdr_info* info, size_t, void* context) {
 }
 
 }  // namespace
+
+// Other threads may run on these pages.
+bool open_code(const uint8_t* place, size_t length) {
+  const std::span<uint8_t> pages = pages_of(place, length);
+  return ::mprotect(pages.data(), pages.size(), PROT_READ | PROT_WRITE | PROT_EXEC) == 0;
+}
 
 void patch_ticks() {
   patch_loaded();

@@ -1,6 +1,7 @@
 // The instructions of a program that read the time stamp counter, in whose place others are that fault.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace weir {
@@ -16,5 +17,10 @@ Fault fault_at(const uint8_t* code);
 
 // Something was loaded or unloaded.
 void patch_loaded();
+
+// An instruction that faults in user mode, of one byte.
+constexpr uint8_t kHalt = 0xf4;
+// Lets code be written to, for good; returns whether it may be.
+bool open_code(const uint8_t* place, size_t length);
 
 }  // namespace weir

@@ -1,6 +1,7 @@
 // Threads that wait for memory to change, without a call that this library sees: they are found by their registers, which stay as
 // they are, and wait then for another thread of the program to run. The clock that finds them is that of the thread's own
 // processor time, so a busy machine finds none where there is none.
+#include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
 #include <time.h>
@@ -11,8 +12,10 @@
 #include <cerrno>
 #include <cstdint>
 #include <iterator>
+#include <utility>
 
 #include "verbs/preload.h"
+#include "verbs/preload_patches.h"
 #include "verbs/preload_turns.h"
 
 namespace weir {
@@ -75,6 +78,66 @@ bool in_system_call(const greg_t* registers) {
   return (place >= 2 && is_call(code - 2)) || (place <= kPage - 2 && is_call(code));
 }
 
+// Gives the turn away until something may have changed, or for a time that is the longer the more often nothing had.
+void wait_for_change(Time& wait) {
+  const int error = errno;
+  const Time until = virtual_now() + wait;
+  give_turn(TurnPlace::kProcess | TurnPlace::kShared, until, true);
+  wait = virtual_now() < until ? kShortestWait : std::min(2 * wait, kLongestWait);
+  errno = error;
+}
+
+// An instruction of a loop that was found to wait, in whose place one is that faults: the next time the wait is known at once. A
+// thread that comes by twice with the same registers waits, as nothing changes memory while it has the turn. All threads but the
+// one that has the turn wait, so nobody else looks at these.
+struct Plant {
+  uint8_t* code = nullptr;
+  uint8_t byte = 0;
+  uint32_t passed = 0;  // since anybody has waited there
+};
+constexpr uint32_t kMostPassed = 200;  // so many, and it is no loop that waits
+Plant plants[16];
+
+struct Arrival {
+  const Plant* at = nullptr;
+  uint32_t turns = 0;
+  uint32_t readings = 0;
+  greg_t registers[REG_RSP + 1] = {};
+  Time wait = kShortestWait;
+  Plant* stepping = nullptr;  // whose own instruction runs now
+};
+thread_local Arrival arrival __attribute__((tls_model("initial-exec")));
+
+Plant* plant_at(const uint8_t* code) {
+  const auto found = std::ranges::find(plants, code, &Plant::code);
+  return code == nullptr || found == std::end(plants) ? nullptr : &*found;
+}
+
+// Not in this library, which has the turn's own waits.
+void plant(uint8_t* code) {
+  Dl_info theirs, ours;
+  if (plant_at(code) != nullptr || *code == kHalt || ::dladdr(code, &theirs) == 0 || ::dladdr(plants, &ours) == 0) return;
+  const auto free = std::ranges::find(plants, nullptr, &Plant::code);
+  if (free == std::end(plants) || theirs.dli_fbase == ours.dli_fbase || !open_code(code, 1)) return;
+  *free = {code, *code, 0};
+  *code = kHalt;
+}
+
+void take_out(Plant& plant) {
+  *plant.code = plant.byte;
+  plant = {};
+}
+
+constexpr greg_t kTrapFlag = 0x100;
+
+// The instruction of a plant has run.
+void on_step(int, siginfo_t*, void* context) {
+  auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+  registers[REG_EFL] &= ~kTrapFlag;
+  Plant* const plant = std::exchange(arrival.stepping, nullptr);
+  if (plant != nullptr && plant->code != nullptr) *plant->code = kHalt;
+}
+
 void look(int, siginfo_t*, void* context) {
   const auto& registers = static_cast<const ucontext_t*>(context)->uc_mcontext.gregs;
   if (turns_given() % 2 != 0 || in_system_call(registers)) return;
@@ -91,13 +154,10 @@ void look(int, siginfo_t*, void* context) {
   Sample& kept = last[alike++ % kKept];
   kept = now;
   if (alike < (repeats ? kAlike : kAlikeOfCounters)) return;
-  const int error = errno;
-  const Time until = virtual_now() + wait;
-  give_turn(TurnPlace::kProcess | TurnPlace::kShared, until, true);
-  wait = virtual_now() < until ? kShortestWait : std::min(2 * wait, kLongestWait);
+  wait_for_change(wait);
   kept.turns = turns_given();
   kept.readings = readings();
-  errno = error;
+  if (repeats) plant(reinterpret_cast<uint8_t*>(registers[REG_RIP]));
 }
 
 void begin_looking() {
@@ -105,6 +165,8 @@ void begin_looking() {
   ours.sa_sigaction = look;
   ours.sa_flags = SA_SIGINFO | SA_RESTART;
   ::sigaction(kSignal, &ours, nullptr);
+  ours.sa_sigaction = on_step;
+  ::sigaction(SIGTRAP, &ours, nullptr);
 }
 
 // A signal that still waits would end the program that this one becomes.
@@ -117,6 +179,37 @@ void end_looking() {
 #endif
 
 }  // namespace
+
+bool pass_plant(void* context) {
+#if defined(__x86_64__)
+  auto* const where = static_cast<ucontext_t*>(context);
+  auto& registers = where->uc_mcontext.gregs;
+  Plant* const plant = plant_at(reinterpret_cast<const uint8_t*>(registers[REG_RIP]));
+  if (plant == nullptr) return false;
+  const bool same = arrival.at == plant && arrival.turns == turns_given() && arrival.readings == readings() &&
+                    std::equal(std::begin(arrival.registers), std::end(arrival.registers), registers);
+  if (same) {
+    plant->passed = 0;
+    wait_for_change(arrival.wait);
+  }
+  // Who cannot be told that its instruction has run goes by for good.
+  if (++plant->passed > kMostPassed || ::sigismember(&where->uc_sigmask, SIGTRAP) == 1) {
+    take_out(*plant);
+    return true;
+  }
+  arrival.at = plant;
+  arrival.turns = turns_given();
+  arrival.readings = readings();
+  std::copy_n(registers, std::size(arrival.registers), arrival.registers);
+  *plant->code = plant->byte;
+  arrival.stepping = plant;
+  registers[REG_EFL] |= kTrapFlag;
+  return true;
+#else
+  (void)context;
+  return false;
+#endif
+}
 
 void pause_watch(bool whether) {
 #if defined(__x86_64__)

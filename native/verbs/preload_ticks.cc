@@ -47,6 +47,7 @@ void hand_on(int signal, siginfo_t* info, void* context) {
 void on_fault(int signal, siginfo_t* info, void* context) {
   auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
   const auto* code = reinterpret_cast<const uint8_t*>(registers[REG_RIP]);
+  if (info->si_code == SI_KERNEL && pass_plant(context)) return;
   const Fault what = info->si_code == SI_KERNEL ? fault_at(code) : Fault::other;
   if (what == Fault::other) return hand_on(signal, info, context);
   const int error = errno;
