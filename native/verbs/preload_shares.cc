@@ -57,28 +57,7 @@ class Watch {
   bool has_written() {
     begin();
     bool any = false;
-    PageRegion regions[32];
-    for (uint64_t at = low_; works() && at < high_;) {
-      PageScan scan{.size = sizeof(PageScan),
-                    .flags = kProtect,
-                    .start = at,
-                    .end = high_,
-                    .walk_end = 0,
-                    .regions = reinterpret_cast<uint64_t>(regions),
-                    .regions_length = std::size(regions),
-                    .most_pages = 0,
-                    .inverted = 0,
-                    .all_of = kProtectable | kWritten,
-                    .any_of = 0,
-                    .told = kWritten};
-      const int found = ::ioctl(pages_, kScan, &scan);
-      if (found < 0 || scan.walk_end <= at) {
-        state_ = State::refused;
-        return true;
-      }
-      any |= found > 0;
-      at = scan.walk_end;
-    }
+    for (size_t i = 0; works() && i < watched_.size(); ++i) any |= scan(watched_[i]);
     return any;
   }
   // A child's memory is another.
@@ -104,9 +83,36 @@ class Watch {
     uffdio_api api{.api = UFFD_API, .features = kOfSharedMemory | kUnpopulated | kAsynchronous, .ioctls = 0};
     if (faults_ < 0 || pages_ < 0 || ::ioctl(faults_, UFFDIO_API, &api) < 0) return;
     state_ = State::works;
-    low_ = UINT64_MAX;
-    high_ = 0;
+    watched_.clear();
     for (const Range& one : ranges_) watch(one);
+  }
+  // Whether any page was written since the last time.
+  bool scan(const Range& range) {
+    bool any = false;
+    PageRegion regions[32];
+    const uint64_t end = range.start + range.length;
+    for (uint64_t at = range.start; at < end;) {
+      PageScan scan{.size = sizeof(PageScan),
+                    .flags = kProtect,
+                    .start = at,
+                    .end = end,
+                    .walk_end = 0,
+                    .regions = reinterpret_cast<uint64_t>(regions),
+                    .regions_length = std::size(regions),
+                    .most_pages = 0,
+                    .inverted = 0,
+                    .all_of = kProtectable | kWritten,
+                    .any_of = 0,
+                    .told = kWritten};
+      const int found = ::ioctl(pages_, kScan, &scan);
+      if (found < 0 || scan.walk_end <= at) {
+        state_ = State::refused;
+        return true;
+      }
+      any |= found > 0;
+      at = scan.walk_end;
+    }
+    return any;
   }
   // Files that are no memory cannot be watched, and are not what programs wait for one another by.
   void watch(const Range& range) {
@@ -114,15 +120,31 @@ class Watch {
     const uint64_t length = (range.length + kPage - 1) / kPage * kPage;
     uffdio_register whole{.range = {range.start, length}, .mode = UFFDIO_REGISTER_MODE_WP, .ioctls = 0};
     if (!works() || ::ioctl(faults_, UFFDIO_REGISTER, &whole) < 0) return;
-    low_ = std::min(low_, range.start);
-    high_ = std::max(high_, range.start + length);
+    const auto reaches = [&](const Range& one) {
+      return one.start <= range.start + length && range.start <= one.start + one.length;
+    };
+    Range all{range.start, length};
+    const auto extend = [&all](const Range& one) {
+      const uint64_t end = std::max(all.start + all.length, one.start + one.length);
+      all.start = std::min(all.start, one.start);
+      all.length = end - all.start;
+    };
+    // Between ranges there is other memory, and to go through much of that takes longer than another call.
+    constexpr size_t kMostRanges = 64;
+    const bool many = watched_.size() >= kMostRanges;
+    std::erase_if(watched_, [&](const Range& one) {
+      const bool joined = many || reaches(one);
+      if (joined) extend(one);
+      return joined;
+    });
+    watched_.push_back(all);
   }
 
   State state_ = State::unknown;
   int faults_ = -1;
   int pages_ = -1;
-  uint64_t low_ = UINT64_MAX, high_ = 0;
   std::vector<Range> ranges_;
+  std::vector<Range> watched_;  // apart from one another
 };
 
 Watch& watch() {
