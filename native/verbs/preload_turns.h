@@ -78,7 +78,8 @@ void hurry(pid_t process);
 
 // From now on this thread is found when it waits for memory to change.
 void watch_spins();
-// Whether the fault of this ucontext_t is one that was put where a thread waited so: then it has waited, if it was to, and goes on.
+// Whether the fault of this ucontext_t is one that was put where a thread waited so: then it has waited, if it was to, and goes
+// on.
 bool pass_plant(void* context);
 // Nobody of the process is, while it becomes another program.
 void pause_watch(bool whether);
