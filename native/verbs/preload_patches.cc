@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "verbs/instruction_length.h"
+#include "verbs/preload_instruction_length.h"
 #include "verbs/preload_turns.h"
 
 namespace weir {

@@ -7,7 +7,7 @@ import { hostSchema, interfaceSchema, linkText, nameSchema, switchSchema } from 
 import { scenarioFault } from "./fault_schema.js";
 import { topologySchema } from "./topology_schema.js";
 import { trafficSchema } from "./traffic_schema.js";
-import { transportSchema } from "./transport.js";
+import { transportSchema } from "./transport_schema.js";
 
 /** Most queues that are sampled where the scenario does not choose them. */
 export const kMostDefaultProbes = 64;

@@ -19,7 +19,7 @@ import type { PortProfile } from "./port_profiles.js";
 import type { failureSchema, scenarioSchema } from "./schema.js";
 import type { TopologyInput } from "./topology_schema.js";
 import type { programSchema, tcpSchema, trafficDefaultsSchema } from "./traffic_schema.js";
-import type { transportSchema } from "./transport.js";
+import type { transportSchema } from "./transport_schema.js";
 
 export type { Congestion } from "../congestion/algorithms.js";
 

@@ -12,7 +12,7 @@ import {
 } from "../../scenario/device_schema.js";
 import { kMostPorts } from "../../scenario/topology_schema.js";
 import { trafficDefaultsSchema } from "../../scenario/traffic_schema.js";
-import { transportSchema } from "../../scenario/transport.js";
+import { transportSchema } from "../../scenario/transport_schema.js";
 import { kMostNicAddresses } from "../../wire/address.js";
 import { kPriorityKeys } from "../../wire/priority.js";
 import { faultSchema } from "../fault_request.js";

@@ -1,4 +1,4 @@
-#include "verbs/instruction_length.h"
+#include "verbs/preload_instruction_length.h"
 
 #include <algorithm>
 #include <iterator>

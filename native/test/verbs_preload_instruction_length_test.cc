@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "verbs/instruction_length.h"
+#include "verbs/preload_instruction_length.h"
 
 using weir::instruction_length;
 
