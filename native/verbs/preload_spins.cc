@@ -99,12 +99,12 @@ constexpr uint32_t kMostPassed = 200;  // so many, and it is no loop that waits
 Plant plants[16];
 
 struct Arrival {
-  const Plant* at = nullptr;
+  const uint8_t* at = nullptr;
   uint32_t turns = 0;
   uint32_t readings = 0;
   greg_t registers[REG_RSP + 1] = {};
   Time wait = kShortestWait;
-  Plant* stepping = nullptr;  // whose own instruction runs now
+  const uint8_t* stepping = nullptr;  // the place of a plant whose own instruction runs now
 };
 thread_local Arrival arrival __attribute__((tls_model("initial-exec")));
 
@@ -130,12 +130,17 @@ void take_out(Plant& plant) {
 
 constexpr greg_t kTrapFlag = 0x100;
 
-// The instruction of a plant has run.
-void on_step(int, siginfo_t*, void* context) {
+// The instruction of a plant has run. Another trap is the program's own, and ends it.
+void on_step(int signal, siginfo_t*, void* context) {
+  const uint8_t* const code = std::exchange(arrival.stepping, nullptr);
+  if (code == nullptr) {
+    ::signal(signal, SIG_DFL);
+    ::raise(signal);
+    return;
+  }
   auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
   registers[REG_EFL] &= ~kTrapFlag;
-  Plant* const plant = std::exchange(arrival.stepping, nullptr);
-  if (plant != nullptr && plant->code != nullptr) *plant->code = kHalt;
+  if (Plant* const plant = plant_at(code)) *plant->code = kHalt;
 }
 
 void look(int, siginfo_t*, void* context) {
@@ -184,25 +189,29 @@ bool pass_plant(void* context) {
 #if defined(__x86_64__)
   auto* const where = static_cast<ucontext_t*>(context);
   auto& registers = where->uc_mcontext.gregs;
-  Plant* const plant = plant_at(reinterpret_cast<const uint8_t*>(registers[REG_RIP]));
+  const auto* const code = reinterpret_cast<const uint8_t*>(registers[REG_RIP]);
+  Plant* plant = plant_at(code);
   if (plant == nullptr) return false;
-  const bool same = arrival.at == plant && arrival.turns == turns_given() && arrival.readings == readings() &&
+  const bool same = arrival.at == code && arrival.turns == turns_given() && arrival.readings == readings() &&
                     std::equal(std::begin(arrival.registers), std::end(arrival.registers), registers);
   if (same) {
     plant->passed = 0;
     wait_for_change(arrival.wait);
+    // Others may have taken it out meanwhile.
+    plant = plant_at(code);
+    if (plant == nullptr) return true;
   }
   // Who cannot be told that its instruction has run goes by for good.
   if (++plant->passed > kMostPassed || ::sigismember(&where->uc_sigmask, SIGTRAP) == 1) {
     take_out(*plant);
     return true;
   }
-  arrival.at = plant;
+  arrival.at = code;
   arrival.turns = turns_given();
   arrival.readings = readings();
   std::copy_n(registers, std::size(arrival.registers), arrival.registers);
   *plant->code = plant->byte;
-  arrival.stepping = plant;
+  arrival.stepping = code;
   registers[REG_EFL] |= kTrapFlag;
   return true;
 #else

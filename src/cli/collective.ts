@@ -3,7 +3,8 @@ import { resolve } from "node:path";
 import { formatSize, parseSize } from "../base/units.js";
 import { collectiveNumbers, kBusFactors } from "../result/collective_numbers.js";
 import { type NetworkCounts, networkCounts } from "../result/counts.js";
-import { fixed } from "../result/report/format.js";
+import { type RecalledResult, recalledReasons } from "../result/recalled_result.js";
+import { fixed, percent } from "../result/report/format.js";
 import { StatusLine } from "../result/report/status_line.js";
 import { drawGrid, type Grid } from "../result/report/table.js";
 import {
@@ -15,6 +16,7 @@ import { kBarrierSize, kDefaultSize } from "../scenario/graphs/job_schema.js";
 import { type LoadedScenario, loadScenario } from "../scenario/scenario.js";
 import { type AddVerb, asUsage, type CliContext, collect, kExit, print, UsageError, warn } from "./context.js";
 import { integer } from "./device_options.js";
+import { boundOf, type FastForwardChoice, fastForwardOption } from "./fast_forward.js";
 import { kNames, type NetworkKind, networkOption, networkResults } from "./graph_network.js";
 import { addPlacement, type GraphChoice, graphOverrides } from "./graph_options.js";
 import { parsed } from "./quantity.js";
@@ -23,7 +25,7 @@ import { StopSignals } from "./stop_signals.js";
 /** Algorithm, or `auto`: what NCCL would choose. */
 type Wanted = CollectiveAlgorithm | "auto";
 
-interface Choice extends GraphChoice {
+interface Choice extends GraphChoice, FastForwardChoice {
   size?: number[];
   factor: number;
   algorithm?: Wanted[];
@@ -52,6 +54,10 @@ interface Row {
   pfc_sent?: number;
   ecn_marked?: number;
   lost?: number;
+  /** With --fast-forward: part of the bytes that came from memory, its measured error, and why it is not to be believed. */
+  skipped?: number;
+  error?: number | undefined;
+  reasons?: string[];
 }
 
 const kHelp = `
@@ -63,6 +69,7 @@ Examples:
   weir collective allreduce --ranks 64 --size 1MB..1GB --algorithm ring,tree --fabric examples/collectives/fat-tree-64.yaml
   weir collective alltoall --ranks 16 --size 64MB --network ideal
   weir collective allreduce --ranks 32 --set congestion.algorithm=hpcc
+  weir collective allreduce --ranks 64 --iterations 100 --fast-forward auto
 `;
 
 export const addCollective: AddVerb = (parent, context, done) => {
@@ -93,6 +100,7 @@ export const addCollective: AddVerb = (parent, context, done) => {
     .addOption(networkOption())
     .option("--set <path=value>", "override a field of the scenario, repeatable", collect)
     .option("--threads <n>", "that carry it out", integer("--threads", 1, 128))
+    .addOption(fastForwardOption("take phases that are known from memory, and judge that"))
     .option("--json", "one JSON document on stdout instead of the table")
     .option("--quiet", "no progress")
     .addHelpText("after", kHelp)
@@ -110,6 +118,9 @@ async function run(context: CliContext, name: string, choice: Choice): Promise<n
       );
     }
   }
+  if (boundOf(choice) !== undefined && choice.network !== "packets") {
+    throw new UsageError(`--fast-forward: not with --network ${choice.network}`, { hint: "it has no packets to skip" });
+  }
   if (choice.withTraffic && choice.fabric === undefined) throw new UsageError("--with-traffic: not without --fabric");
   const stop = new StopSignals(context, choice.quiet ?? false);
   const status = choice.quiet ? undefined : new StatusLine(context.stderr);
@@ -125,7 +136,9 @@ async function run(context: CliContext, name: string, choice: Choice): Promise<n
           warned.add(text);
         }
         status?.show(() => `${operation} by ${algorithm}, ${formatSize(bytes)}`);
-        rows.push(await measure(context, loaded, { operation, algorithm, bytes }, choice, stop.signal));
+        const row = await measure(context, loaded, { operation, algorithm, bytes }, choice, stop.signal);
+        for (const reason of row.reasons ?? []) warn(context, `${algorithm}, ${formatSize(bytes)}: ${reason}`);
+        rows.push(row);
       }
     }
   } finally {
@@ -136,7 +149,8 @@ async function run(context: CliContext, name: string, choice: Choice): Promise<n
     drawGrid(gridOf(operation, rows, choice), color),
   );
   if (stop.status !== undefined) return stop.status;
-  return rows.every(({ time_us }) => time_us !== undefined) ? kExit.ok : kExit.invalid;
+  const valid = ({ time_us, reasons = [] }: Row) => time_us !== undefined && reasons.length === 0;
+  return rows.every(valid) ? kExit.ok : kExit.invalid;
 }
 
 function known(name: string): CollectiveOperation {
@@ -184,7 +198,7 @@ async function measure(
   const { sim } = await context.clocks();
   const result =
     choice.network === "packets"
-      ? (await sim.run(scenario, { signal, threads: choice.threads ?? "auto" })).result
+      ? (await sim.run(scenario, { signal, threads: choice.threads ?? "auto", fastForward: boundOf(choice) })).result
       : networkResults(context, scenario, choice.network);
   const [graph] = result.graphs ?? [];
   const seconds = graph?.time_s === undefined ? undefined : graph.time_s / choice.iterations;
@@ -198,12 +212,21 @@ async function measure(
     ideal_us: graph?.ideal_s === undefined ? undefined : (graph.ideal_s * 1e6) / choice.iterations,
     slowdown: graph?.slowdown,
     ...("switches" in result && counted(networkCounts(result))),
+    ...("fast_forward_graphs" in result && result.fast_forward_graphs && skippedOf(result.fast_forward_graphs)),
   };
 }
 
+const skippedOf = (recalled: RecalledResult) => ({
+  skipped: recalled.skipped,
+  error: recalled.errors?.mean,
+  reasons: recalledReasons(recalled),
+});
+
 const counted = ({ pfc_sent, ecn_marked, lost }: NetworkCounts) => ({ pfc_sent, ecn_marked, lost });
 
-function gridOf(operation: CollectiveOperation, rows: readonly Row[], { network }: Choice): Grid {
+function gridOf(operation: CollectiveOperation, rows: readonly Row[], choice: Choice): Grid {
+  const { network } = choice;
+  const skips = boundOf(choice) !== undefined;
   const figure = (value: number | undefined) => (value === undefined ? "not ended" : fixed(value));
   const packets = network === "packets";
   const name = kNames[network];
@@ -219,6 +242,7 @@ function gridOf(operation: CollectiveOperation, rows: readonly Row[], { network 
       "ideal us",
       ...(network === "ideal" ? [] : ["slowdown"]),
       ...(packets ? ["PFC sent", "marked", "lost"] : []),
+      ...(skips ? ["from memory", "error"] : []),
     ],
     names: 1,
     rows: rows.map((row) => [
@@ -231,6 +255,7 @@ function gridOf(operation: CollectiveOperation, rows: readonly Row[], { network 
       figure(row.ideal_us),
       ...(network === "ideal" ? [] : [figure(row.slowdown)]),
       ...(packets ? [String(row.pfc_sent), String(row.ecn_marked), String(row.lost)] : []),
+      ...(skips ? [percent(row.skipped ?? 0), row.error === undefined ? "-" : percent(row.error)] : []),
     ]),
   };
 }

@@ -1,4 +1,4 @@
-import { formatTime, parseFraction, parseTime } from "../base/units.js";
+import { formatTime, parseTime } from "../base/units.js";
 import { phaseEffect } from "../clocks/sim/phase_effect.js";
 import type { SimPerformance } from "../clocks/sim/types.js";
 import { kMostThreads } from "../native/simulation_types.js";
@@ -8,6 +8,7 @@ import { count, fixed, percent } from "../result/report/format.js";
 import { type FileRequest, findPlaces } from "../scenario/places.js";
 import { type AddVerb, asUsage, type CliContext, placesAndFiles, UsageError, warn } from "./context.js";
 import { integer } from "./device_options.js";
+import { boundOf, type FastForwardChoice, fastForwardOption } from "./fast_forward.js";
 import { type NetworkKind, networkOption, tellNetwork } from "./graph_network.js";
 import { addPlacement, type FileChoice, scenarioOf } from "./graph_options.js";
 import { parsed } from "./quantity.js";
@@ -18,13 +19,12 @@ import { load } from "./scenario_file.js";
 import { ProgressLine } from "./sim_progress.js";
 import { addTrustOption, askForTrust, type TrustOptions } from "./trust.js";
 
-interface SimChoice extends RunChoice, TrustOptions, FileChoice {
+interface SimChoice extends RunChoice, TrustOptions, FileChoice, FastForwardChoice {
   network: NetworkKind;
   timeline?: boolean;
   until?: number;
   trace?: FileRequest[];
   threads?: number;
-  fastForward?: number | "off";
 }
 
 const kExamples = `
@@ -63,10 +63,10 @@ export const addSim: AddVerb = (parent, context, done) => {
       "that carry it out, with the same result (default: the CPUs, fewer for a network that is too small to gain)",
       integer("--threads", 1, kMostThreads),
     )
-    .option(
-      "--fast-forward <auto|off|bound>",
-      "skip time in which long flows do the same, or phases of message graphs that are known, and judge that (default: off; auto: 3%)",
-      fastForward,
+    .addOption(
+      fastForwardOption(
+        "skip time in which long flows do the same, or phases of message graphs that are known, and judge that",
+      ),
     )
     .addHelpText("after", kExamples)
     .action(async (file: string, options: SimChoice) => done(await run(context, file, options)));
@@ -105,7 +105,7 @@ async function run(context: CliContext, named: string, options: SimChoice): Prom
         threads,
         trace,
         timeline: options.timeline,
-        fastForward: options.fastForward === "off" ? undefined : options.fastForward,
+        fastForward: boundOf(options),
       },
       warnings: (result) => [
         ...[phaseEffect(scenario, result) ?? []].flat(),
@@ -130,18 +130,6 @@ function performanceLine({ cpu_s, wall_s, hops, threads, sharing, rss_bytes }: S
     `performance: ${fixed(cpu_s)} s CPU, ${fixed(wall_s)} s wall, ${shared}${count(hops)} hops, ` +
     `${count(hops / Math.max(cpu_s, 1e-6))} hops per CPU second, ${Math.round(rss_bytes / 1e6)} MB`
   );
-}
-
-/** Bound of --fast-forward auto, and the widest. */
-const kAuto = 0.03;
-const kWidest = 0.5;
-
-function fastForward(value: string): number | "off" {
-  if (value === "off") return value;
-  const hint = `auto (${percent(kAuto)}), off, or a part from 0.1% to ${percent(kWidest)}`;
-  const bound = value === "auto" ? kAuto : parsed("--fast-forward", value, parseFraction, hint);
-  if (bound >= 0.001 && bound <= kWidest) return bound;
-  throw new UsageError(`--fast-forward ${value}: out of range`, { hint });
 }
 
 function until(value: string): number {

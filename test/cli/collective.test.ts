@@ -79,6 +79,36 @@ describe("weir collective", () => {
     expect(row.busbw_GBps).toBeCloseTo(((8e6 / time / 1e3) * 14) / 8, 9);
   });
 
+  it("takes known phases from memory, says how much and how wrong that was, and judges it", async () => {
+    const words = ["collective", "allreduce", "--ranks", "8", "--iterations", "10", "--json", "--quiet"];
+    const [[exact], [fast]] = await Promise.all(
+      [[], ["--fast-forward", "auto"]].map(async (more) => {
+        const { status, stdout } = await weir(...words, ...more);
+        expect(status).toBe(0);
+        return JSON.parse(stdout).rows;
+      }),
+    );
+    expect(exact).not.toHaveProperty("skipped");
+    expect(fast.skipped).toBeGreaterThan(0.8);
+    expect(fast.error).toBeLessThan(0.01);
+    expect(fast.time_us / exact.time_us).toBeCloseTo(1, 2);
+    const { stdout } = await weir(...words.slice(0, -2), "--quiet", "--fast-forward", "auto");
+    expect(stdout).toMatch(/lost +from memory +error\n/);
+  });
+
+  it("does not believe what was not compared", async () => {
+    const args = ["--ranks", "2", "--iterations", "5", "--fast-forward", "0.1%"];
+    const { status, stderr } = await weir("collective", "allreduce", ...args, "--quiet");
+    expect(status).toBe(3);
+    expect(stderr).toMatch(/^warning: ring, 1 MB: .* that it takes: use --fast-forward off\n/);
+  });
+
+  it("has no packets to skip on other networks", async () => {
+    const { status, stderr } = await weir("collective", "allreduce", "--network", "fair", "--fast-forward", "auto");
+    expect(status).toBe(2);
+    expect(stderr).toContain("--fast-forward: not with --network fair");
+  });
+
   it("takes what NCCL would choose", async () => {
     const { stdout } = await weir(
       "collective",
