@@ -78,49 +78,67 @@ bool in_system_call(const greg_t* registers) {
   return (place >= 2 && is_call(code - 2)) || (place <= kPage - 2 && is_call(code));
 }
 
-// Gives the turn away until something may have changed, or for a time that is the longer the more often nothing had.
-void wait_for_change(Time& wait) {
+// Gives the turn away until something may have changed, or for a time that is the longer the more often nothing had. `idle`: this
+// thread has done nothing but that since the last time.
+void wait_for_change(Time& wait, bool idle) {
   const int error = errno;
   const Time until = virtual_now() + wait;
-  give_turn(TurnPlace::kProcess | TurnPlace::kShared, until, true);
+  give_turn(TurnPlace::kProcess | TurnPlace::kShared, until, idle);
   wait = virtual_now() < until ? kShortestWait : std::min(2 * wait, kLongestWait);
   errno = error;
 }
 
-// An instruction of a loop that was found to wait, in whose place one is that faults: the next time the wait is known at once. A
-// thread that comes by twice with the same registers waits, as nothing changes memory while it has the turn. All threads but the
-// one that has the turn wait, so nobody else looks at these.
+// An instruction of a loop that was found to wait, in whose place one is that faults: the next time the wait is known at once.
+// Who comes by goes on step by step, until it leaves the loop, or is there again: with the same registers it waits, as nobody
+// else changes memory while it has the turn. All threads but that one wait, so nobody else looks at these.
 struct Plant {
   uint8_t* code = nullptr;
   uint8_t byte = 0;
   uint32_t passed = 0;  // since anybody has waited there
 };
 constexpr uint32_t kMostPassed = 200;  // so many, and it is no loop that waits
+constexpr uint32_t kMostSteps = 64;
 Plant plants[16];
 
-struct Arrival {
-  const uint8_t* at = nullptr;
+// This thread's way through a loop.
+struct Round {
+  const uint8_t* of = nullptr;  // the place of its plant
+  uint32_t steps = 0;
   uint32_t turns = 0;
   uint32_t readings = 0;
   greg_t registers[REG_RSP + 1] = {};
+  bool waited = false;
   Time wait = kShortestWait;
-  const uint8_t* stepping = nullptr;  // the place of a plant whose own instruction runs now
+
+  void begin(const greg_t* now, bool again) {
+    steps = 0;
+    waited = again;
+    turns = turns_given();
+    readings = weir::readings();
+    std::copy_n(now, std::size(registers), registers);
+  }
+  bool is_again(const greg_t* now) const {
+    return turns == turns_given() && readings == weir::readings() && std::equal(std::begin(registers), std::end(registers), now);
+  }
 };
-thread_local Arrival arrival __attribute__((tls_model("initial-exec")));
+thread_local Round round_ __attribute__((tls_model("initial-exec")));
 
 Plant* plant_at(const uint8_t* code) {
   const auto found = std::ranges::find(plants, code, &Plant::code);
   return code == nullptr || found == std::end(plants) ? nullptr : &*found;
 }
 
-// Not in this library, which has the turn's own waits.
-void plant(uint8_t* code) {
+// Not in this library, which has the turn's own waits. Returns whether it is new.
+bool plant(uint8_t* code) {
   Dl_info theirs, ours;
-  if (plant_at(code) != nullptr || *code == kHalt || ::dladdr(code, &theirs) == 0 || ::dladdr(plants, &ours) == 0) return;
+  if (plant_at(code) != nullptr || *code == kHalt || ::dladdr(code, &theirs) == 0 || ::dladdr(plants, &ours) == 0) {
+    return false;
+  }
   const auto free = std::ranges::find(plants, nullptr, &Plant::code);
-  if (free == std::end(plants) || theirs.dli_fbase == ours.dli_fbase || !open_code(code, 1)) return;
+  if (free == std::end(plants) || theirs.dli_fbase == ours.dli_fbase || !open_code(code, 1)) return false;
   *free = {code, *code, 0};
   *code = kHalt;
+  return true;
 }
 
 void take_out(Plant& plant) {
@@ -130,17 +148,38 @@ void take_out(Plant& plant) {
 
 constexpr greg_t kTrapFlag = 0x100;
 
-// The instruction of a plant has run. Another trap is the program's own, and ends it.
+// The thread is where the plant is. Returns whether it goes on step by step.
+bool passes(Plant& plant, const greg_t* registers) {
+  const uint8_t* const code = plant.code;
+  const bool again = round_.is_again(registers);
+  if (again) {
+    plant.passed = 0;
+    *plant.code = kHalt;
+    wait_for_change(round_.wait, round_.waited);
+    // Others may have taken it out meanwhile.
+    if (plant.code != code) return false;
+  }
+  if (++plant.passed > kMostPassed) return take_out(plant), false;
+  *plant.code = plant.byte;
+  round_.begin(registers, again);
+  return true;
+}
+
+// An instruction of a round has run. Another trap is the program's own, and ends it.
 void on_step(int signal, siginfo_t*, void* context) {
-  const uint8_t* const code = std::exchange(arrival.stepping, nullptr);
-  if (code == nullptr) {
+  auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+  if (round_.of == nullptr) {
     ::signal(signal, SIG_DFL);
     ::raise(signal);
     return;
   }
-  auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+  Plant* const plant = plant_at(round_.of);
+  const auto* const code = reinterpret_cast<const uint8_t*>(registers[REG_RIP]);
+  if (plant != nullptr && code == plant->code && passes(*plant, registers)) return;
+  const auto apart = code - round_.of;
+  if (plant != nullptr && code != plant->code && apart < kLoop && apart > -kLoop && ++round_.steps < kMostSteps) return;
   registers[REG_EFL] &= ~kTrapFlag;
-  if (Plant* const plant = plant_at(code)) *plant->code = kHalt;
+  if (Plant* const left = plant_at(std::exchange(round_.of, nullptr)); left != nullptr && code != left->code) *left->code = kHalt;
 }
 
 void look(int, siginfo_t*, void* context) {
@@ -159,10 +198,10 @@ void look(int, siginfo_t*, void* context) {
   Sample& kept = last[alike++ % kKept];
   kept = now;
   if (alike < (repeats ? kAlike : kAlikeOfCounters)) return;
-  wait_for_change(wait);
+  if (repeats && plant(reinterpret_cast<uint8_t*>(registers[REG_RIP]))) return;
+  wait_for_change(wait, true);
   kept.turns = turns_given();
   kept.readings = readings();
-  if (repeats) plant(reinterpret_cast<uint8_t*>(registers[REG_RIP]));
 }
 
 void begin_looking() {
@@ -189,29 +228,13 @@ bool pass_plant(void* context) {
 #if defined(__x86_64__)
   auto* const where = static_cast<ucontext_t*>(context);
   auto& registers = where->uc_mcontext.gregs;
-  const auto* const code = reinterpret_cast<const uint8_t*>(registers[REG_RIP]);
-  Plant* plant = plant_at(code);
+  Plant* const plant = plant_at(reinterpret_cast<const uint8_t*>(registers[REG_RIP]));
   if (plant == nullptr) return false;
-  const bool same = arrival.at == code && arrival.turns == turns_given() && arrival.readings == readings() &&
-                    std::equal(std::begin(arrival.registers), std::end(arrival.registers), registers);
-  if (same) {
-    plant->passed = 0;
-    wait_for_change(arrival.wait);
-    // Others may have taken it out meanwhile.
-    plant = plant_at(code);
-    if (plant == nullptr) return true;
-  }
-  // Who cannot be told that its instruction has run goes by for good.
-  if (++plant->passed > kMostPassed || ::sigismember(&where->uc_sigmask, SIGTRAP) == 1) {
-    take_out(*plant);
-    return true;
-  }
-  arrival.at = code;
-  arrival.turns = turns_given();
-  arrival.readings = readings();
-  std::copy_n(registers, std::size(arrival.registers), arrival.registers);
-  *plant->code = plant->byte;
-  arrival.stepping = code;
+  // Who cannot be told of its steps goes by for good.
+  if (::sigismember(&where->uc_sigmask, SIGTRAP) == 1) return take_out(*plant), true;
+  round_.turns = turns_given() - 1;
+  if (!passes(*plant, registers)) return true;
+  round_.of = plant->code;
   registers[REG_EFL] |= kTrapFlag;
   return true;
 #else

@@ -59,6 +59,16 @@ describeVirtual("programs in virtual time that wait", () => {
     expect(programs.fills).toMatchObject({ status: 0, ended_s: 0 });
   });
 
+  it("for memory that another thread changes, thousands of times, and not where nothing is to wait for", async () => {
+    const { programs, output } = await run(`  - { id: spins, on: a, run: "${compiled("spins")}" }`);
+    expect(output("spins.out").trim().split("\n")).toEqual([
+      "2000 rounds, no time: 1",
+      "no wait, no time: 1",
+      "a trap ends: 1",
+    ]);
+    expect(programs.spins).toMatchObject({ status: 0 });
+  });
+
   it("see time pass by the time stamp counter, in libraries that they load later, too", async () => {
     const library = compiled("ticks", "-DLIBRARY", "-shared", "-fPIC");
     const { programs, output } = await run(`  - { id: ticks, on: a, run: "${compiled("ticks")} ${library}" }`);
