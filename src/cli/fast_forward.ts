@@ -14,7 +14,7 @@ const kAuto = 0.03;
 const kWidest = 0.5;
 
 export function fastForwardOption(what: string): Option {
-  return new Option("--fast-forward <auto|off|bound>", `${what} (default: off; auto: ${percent(kAuto)})`).argParser(
+  return new Option("--fast-forward <auto|off|bound>", `${what} (default: off; auto: ${100 * kAuto}%)`).argParser(
     read,
   );
 }
