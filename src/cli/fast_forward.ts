@@ -14,9 +14,7 @@ const kAuto = 0.03;
 const kWidest = 0.5;
 
 export function fastForwardOption(what: string): Option {
-  return new Option("--fast-forward <auto|off|bound>", `${what} (default: off; auto: ${100 * kAuto}%)`).argParser(
-    read,
-  );
+  return new Option("--fast-forward <auto|off|bound>", `${what} (default: off; auto: ${100 * kAuto}%)`).argParser(read);
 }
 
 /** Part by which what is skipped may be off; undefined: nothing is. */
