@@ -102,7 +102,7 @@ class Bytes {
   explicit Bytes(std::span<const uint8_t> code) : code_(code.first(std::min(code.size(), kLongest))) {}
   uint8_t next() { return at_ < code_.size() ? code_[at_++] : (ended_ = true, uint8_t{0}); }
   uint8_t peek() const { return at_ < code_.size() ? code_[at_] : 0; }
-  void skip(size_t bytes) { at_ += bytes; }
+  void advance(size_t bytes) { at_ += bytes; }
   size_t length() const { return ended_ || at_ > code_.size() ? 0 : at_; }
 
  private:
@@ -118,8 +118,8 @@ uint8_t skip_operand(Bytes& bytes) {
   if (mod == 3) return modrm;
   unsigned base = modrm & 7;
   if (base == 4) base = bytes.next() & 7;
-  if (mod == 1) bytes.skip(1);
-  if (mod == 2 || (mod == 0 && base == 5)) bytes.skip(4);
+  if (mod == 1) bytes.advance(1);
+  if (mod == 2 || (mod == 0 && base == 5)) bytes.advance(4);
   return modrm;
 }
 
@@ -138,15 +138,15 @@ size_t instruction_length(std::span<const uint8_t> code) {
   const uint8_t opcode = bytes.next();
   Rest rest;
   if (opcode == 0xc5) {
-    bytes.skip(1);
+    bytes.advance(1);
     rest = of_map(1, bytes.next());
   } else if (opcode == 0xc4) {
     const unsigned map = bytes.next() & 0x1f;
-    bytes.skip(1);
+    bytes.advance(1);
     rest = of_map(map, bytes.next());
   } else if (opcode == 0x62) {
     const unsigned map = bytes.next() & 7;
-    bytes.skip(2);
+    bytes.advance(2);
     rest = of_map(map, bytes.next());
   } else if (opcode == 0x0f) {
     const uint8_t second = bytes.next();
@@ -163,7 +163,7 @@ size_t instruction_length(std::span<const uint8_t> code) {
   const uint8_t modrm = rest.modrm ? skip_operand(bytes) : 0;
   // Of these groups, TEST alone has an immediate.
   if ((opcode == 0xf6 || opcode == 0xf7) && ((modrm >> 3) & 7) < 2) rest.immediate = opcode == 0xf6 ? 1 : doubleword(prefixes);
-  bytes.skip(rest.immediate);
+  bytes.advance(rest.immediate);
   return bytes.length();
 }
 

@@ -232,7 +232,10 @@ bool pass_plant(void* context) {
   if (plant == nullptr) return false;
   // Who cannot be told of its steps goes by for good.
   if (::sigismember(&where->uc_sigmask, SIGTRAP) == 1) return take_out(*plant), true;
+  // A way through another loop ends here.
+  if (Plant* const before = plant_at(std::exchange(round_.of, nullptr))) *before->code = kHalt;
   round_.turns = turns_given() - 1;
+  registers[REG_EFL] &= ~kTrapFlag;
   if (!passes(*plant, registers)) return true;
   round_.of = plant->code;
   registers[REG_EFL] |= kTrapFlag;
