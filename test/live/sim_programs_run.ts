@@ -9,6 +9,7 @@ import { type Finished, folder, start } from "./weir.js";
 export interface Done extends Finished {
   duration_s: number;
   programs: NonNullable<Result["programs"]>;
+  graphs: NonNullable<Result["graphs"]>;
   output(name: string): string;
 }
 
@@ -31,8 +32,12 @@ export async function run(traffic: string, link = "{ rate: 100Gbps, delay: 1us }
   expect([0, 3, 4], done.stderr).toContain(done.status);
   await running.nothingLeft();
   expect(leftFolders(running.child.pid)).toEqual([]);
-  const { programs = {}, duration_s } = JSON.parse(readFileSync(join(out, "result.json"), "utf8")) as Result;
-  return { ...done, duration_s, programs, output: (name) => readFileSync(join(out, "programs", name), "utf8") };
+  const {
+    programs = {},
+    graphs = [],
+    duration_s,
+  } = JSON.parse(readFileSync(join(out, "result.json"), "utf8")) as Result;
+  return { ...done, duration_s, programs, graphs, output: (name) => readFileSync(join(out, "programs", name), "utf8") };
 }
 
 /** Folders of sockets of a simulation, by its process: a run leaves none. */
