@@ -22,9 +22,10 @@ constexpr uint64_t kParts = 4;
 // What was observed is repeated so many times at first, and so many times as long a stretch each time that the judge agrees.
 constexpr uint64_t kFirstTimes = 4;
 constexpr uint64_t kGrowth = 4;
-// Stretches that are judged, at least, and the time skipped for each ns that is simulated to judge it, at most: 0.2% is judged.
+// Stretches that are judged, at least, and the time that is simulated to judge what is skipped, as a part of that, where no other
+// is asked for.
 constexpr size_t kStretches = 3;
-constexpr Time kMostSkipped = 500;
+constexpr double kShare = 0.002;
 
 // The longest time among fields in ns.
 struct LongestTime : Visitor {
@@ -179,8 +180,10 @@ void FastForward::add_to(CounterTables& tables) const {
   if (skipping()) tables.add(growth_, static_cast<uint64_t>(position_), static_cast<uint64_t>(length_));
 }
 
+double FastForward::share() const { return parameters_.share > 0 ? parameters_.share : kShare; }
+
 FastForwardReport FastForward::report() const {
-  FastForwardReport out{.window = window_, .reason = refusal_, .stretches = stretches_};
+  FastForwardReport out{.window = window_, .share = share(), .reason = refusal_, .stretches = stretches_};
   if (refusal_.empty() && stretches_.empty()) out.reason = "the network was not in a steady state for long enough";
   return out;
 }
@@ -289,7 +292,8 @@ void FastForward::jump() {
   for (const SkippedStretch& stretch : stretches_) judged += stretch.judged;
   // Distributions start afresh behind a stretch, not within it; at this very time they have not yet.
   const Time next = now() <= config_.reset_after ? std::min(parameters_.due[due_], config_.reset_after) : parameters_.due[due_];
-  Time longest = std::min({next - now() - block_, kMostSkipped * judged - skipped_, static_cast<Time>(times_) * period, drift()});
+  const auto covered = static_cast<Time>(std::llround(static_cast<double>(judged) / share()));
+  Time longest = std::min({next - now() - block_, covered - skipped_, static_cast<Time>(times_) * period, drift()});
   if (stretches_.size() < kStretches)
     longest = std::min(longest, (end() - now()) / static_cast<Time>(kStretches - stretches_.size()));
   // Less is not worth it: what is left until something is due is simulated.

@@ -52,12 +52,14 @@ void describe(auto& v, Of<SkippedStretch> auto& stretch) {
 
 struct FastForwardReport {
   Time window = 0;
+  double share = 0;
   std::string reason;
   std::vector<SkippedStretch> stretches;
 };
 void describe(auto& v, Of<FastForwardReport> auto& report) {
   v.type("FastForwardReport", "What was skipped.");
   v("window", report.window, field::any("In whose multiples the network is watched.", "ns"));
+  v("share", report.share, field::any("Time that has to be simulated to judge what is skipped, at least, as a part of that."));
   v("reason", report.reason, field::any("Why nothing was skipped; empty: something was."));
   v("stretches", report.stretches, field::any("In their order."));
 }
@@ -109,6 +111,7 @@ class FastForward {
     std::vector<uint32_t> under_way;
   };
 
+  double share() const;
   Time end() const { return parameters_.due.back(); }
   Measures measured();
   Snapshot snapshot();

@@ -102,6 +102,28 @@ TEST_CASE("fast-forward: a steady state is skipped, and what comes of the run is
   CHECK(std::abs(mean_queue(fast) - mean_queue(exact)) < 0.03 * mean_queue(exact));
 }
 
+TEST_CASE("fast-forward: as large a part of what is skipped is simulated as is asked for") {
+  std::vector<double> reached;
+  for (const double share : {0.0, 0.01, 0.5}) {
+    SimulationConfig config = forwarded(steady_star());
+    config.fast_forward->share = share;
+    Simulation simulation(config);
+    finish(simulation, kEnd);
+    const FastForwardReport report = simulation.forward()->report();
+    REQUIRE(report.stretches.size() >= 3);
+    CHECK(report.share == (share > 0 ? share : 0.002));
+    Time skipped = 0, judged = 0;
+    for (const SkippedStretch& stretch : report.stretches) {
+      skipped += stretch.to - stretch.from;
+      judged += stretch.judged;
+    }
+    reached.push_back(static_cast<double>(judged) / static_cast<double>(skipped));
+    CHECK(reached.back() >= report.share);
+  }
+  CHECK(reached[1] < 0.25);
+  CHECK(reached[2] < 1);
+}
+
 TEST_CASE("fast-forward: packets and frames are accounted for, however much was skipped") {
   SimulationConfig config = forwarded(steady_star());
   // That of the receiver: PFC frames, which come to the senders, are not lost.
