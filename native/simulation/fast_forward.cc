@@ -270,7 +270,8 @@ bool FastForward::judge() {
   return stretch.agrees;
 }
 
-// Time inside stands while time outside is skipped: a slow trend does not show behind a stretch, but before it.
+// Time inside stands while time outside is skipped: a slow trend does not show behind a stretch, but before it. What is missed of
+// it is missed for good, so all stretches together may miss as much as comes to the bound.
 Time FastForward::drift() const {
   std::vector<double> times, goodputs, queues;
   for (size_t i = 1; i < parts_.size(); ++i) {
@@ -293,11 +294,17 @@ void FastForward::jump() {
   // Distributions start afresh behind a stretch, not within it; at this very time they have not yet.
   const Time next = now() <= config_.reset_after ? std::min(parameters_.due[due_], config_.reset_after) : parameters_.due[due_];
   const auto covered = static_cast<Time>(std::llround(static_cast<double>(judged) / share()));
-  Time longest = std::min({next - now() - block_, covered - skipped_, static_cast<Time>(times_) * period, drift()});
+  const Time drifts = drift();
+  const auto unmissed = drifts == kNever ? kNever : static_cast<Time>((1 - missed_) * static_cast<double>(drifts));
+  Time longest = std::min({next - now() - block_, covered - skipped_, static_cast<Time>(times_) * period, unmissed});
   if (stretches_.size() < kStretches)
     longest = std::min(longest, (end() - now()) / static_cast<Time>(kStretches - stretches_.size()));
   // Less is not worth it: what is left until something is due is simulated.
-  if (longest < block_ || !begin(longest)) phase_ = Phase::waiting;
+  if (longest < block_ || !begin(longest)) {
+    phase_ = Phase::waiting;
+    return;
+  }
+  missed_ += static_cast<double>(longest) / static_cast<double>(drifts);
 }
 
 // Begins to skip `length`. False: what was observed cannot be repeated.

@@ -136,6 +136,7 @@ class FastForward {
   uint64_t windows_ = 0;         // windows since the phase began
   uint64_t half_ = 0;            // of those, when what is observed begins
   Time block_ = 0;               // length of a stretch that is compared
+  double missed_ = 0;            // how much of a drift was skipped, as a part of the bound
   uint64_t times_ = 0;           // how many times what was observed may be repeated at once
   Snapshot base_;                // when what is observed began
   std::vector<Measures> parts_;  // between the parts of what is observed
