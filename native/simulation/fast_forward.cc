@@ -96,6 +96,18 @@ Time until_drifted(const std::vector<double>& times, const std::vector<double>& 
   return static_cast<Time>(std::min(bound * std::max(mean, least) / std::abs(slope), 1e18));
 }
 
+// How long it takes until rates that have done nothing but rise come to `bound` more: nothing holds their flows back yet, however
+// steady what comes of them looks, as where each step is smaller than what is lost in counting whole packets. kNever: they did
+// not.
+Time until_risen(const std::vector<Measures>& parts, double bound) {
+  const auto falls = [](const Measures& one, const Measures& next) { return next.rates < one.rates; };
+  if (std::ranges::adjacent_find(parts, falls) != parts.end()) return kNever;
+  const Measures &first = parts.front(), &last = parts.back();
+  const double risen = last.rates - first.rates;
+  if (risen <= 0) return kNever;
+  return static_cast<Time>(std::min(bound * first.rates * static_cast<double>(last.at - first.at) / risen, 1e18));
+}
+
 uint64_t key_of(size_t device, uint16_t port, int priority) {
   return uint64_t{device} << 32 | uint64_t{port} << 3 | static_cast<uint64_t>(priority);
 }
@@ -282,8 +294,8 @@ Time FastForward::drift() const {
     goodputs.push_back(static_cast<double>(bytes(to) - bytes(from)) / length);
     queues.push_back((to.queues - from.queues) / length);
   }
-  return std::min(until_drifted(times, goodputs, parameters_.bound, 0),
-                  until_drifted(times, queues, parameters_.bound, kShortQueue));
+  return std::min({until_drifted(times, goodputs, parameters_.bound, 0),
+                   until_drifted(times, queues, parameters_.bound, kShortQueue), until_risen(parts_, parameters_.bound)});
 }
 
 void FastForward::jump() {

@@ -6,10 +6,11 @@ import { runSimulation } from "../../../src/clocks/sim/run.js";
 import type { SimOptions } from "../../../src/clocks/sim/types.js";
 import { parseScenario } from "../../../src/scenario/scenario.js";
 
-const kSeeds = [11, 23, 37, 41, 59, 67, 73, 89];
+/** Rates of the flows of 89, 1000 and 1033 rise all the time, by less in a stretch than counting packets can tell. */
+const kSeeds = [11, 23, 37, 41, 59, 67, 73, 89, 1000, 1033];
 const kBound = 0.03;
-/** The judge has phases, and stretches, within the bound; a graph waits for the slowest of many of them. */
-const kFactor = 2;
+/** A graph waits for the slowest of many phases, and stretches are judged at their ends: both are allowed for in what is called valid. */
+const kFactor = 1;
 
 const link = fc.record({
   rate: fc.constantFrom("50Gbps", "100Gbps", "200Gbps"),
