@@ -117,11 +117,14 @@ void describe(auto& v, Of<SampledQueue> auto& queue) {
 // How long flows are forwarded while the network is in a steady state (simulation/fast_forward.h).
 struct FastForwardParameters {
   double bound = 0;
+  double share = 0;
   std::vector<Time> due;
 };
 void describe(auto& v, Of<FastForwardParameters> auto& p) {
   v.type("NativeFastForward", "How long flows are forwarded while the network is in a steady state.");
   v("bound", p.bound, field::above(field::within(0, 1, "Part by which a stretch may differ from what was foretold.")));
+  v("share", p.share,
+    field::optional(field::within(0, 1, "Part of what is skipped that is simulated to judge it, at least; 0: what is usual.")));
   v("due", p.due,
     field::any("When something happens to the network from outside, ascending, ns; and last the end of the run, at which nothing "
                "does."));

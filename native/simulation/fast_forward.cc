@@ -22,9 +22,10 @@ constexpr uint64_t kParts = 4;
 // What was observed is repeated so many times at first, and so many times as long a stretch each time that the judge agrees.
 constexpr uint64_t kFirstTimes = 4;
 constexpr uint64_t kGrowth = 4;
-// Stretches that are judged, at least, and the time skipped for each ns that is simulated to judge it, at most: 0.2% is judged.
+// Stretches that are judged, at least, and the time that is simulated to judge what is skipped, as a part of that, where no other
+// is asked for.
 constexpr size_t kStretches = 3;
-constexpr Time kMostSkipped = 500;
+constexpr double kShare = 0.002;
 
 // The longest time among fields in ns.
 struct LongestTime : Visitor {
@@ -93,6 +94,18 @@ Time until_drifted(const std::vector<double>& times, const std::vector<double>& 
   const double slope = xy / xx, error = std::sqrt(std::max(0.0, yy - slope * xy) / (n - 2) / xx);
   if (std::abs(slope) <= kTrend * error) return kNever;
   return static_cast<Time>(std::min(bound * std::max(mean, least) / std::abs(slope), 1e18));
+}
+
+// How long it takes until rates that have done nothing but rise come to `bound` more: nothing holds their flows back yet, however
+// steady what comes of them looks, as where each step is smaller than what is lost in counting whole packets. kNever: they did
+// not.
+Time until_risen(const std::vector<Measures>& parts, double bound) {
+  const auto falls = [](const Measures& one, const Measures& next) { return next.rates < one.rates; };
+  if (std::ranges::adjacent_find(parts, falls) != parts.end()) return kNever;
+  const Measures &first = parts.front(), &last = parts.back();
+  const double risen = last.rates - first.rates;
+  if (risen <= 0) return kNever;
+  return static_cast<Time>(std::min(bound * first.rates * static_cast<double>(last.at - first.at) / risen, 1e18));
 }
 
 uint64_t key_of(size_t device, uint16_t port, int priority) {
@@ -179,8 +192,10 @@ void FastForward::add_to(CounterTables& tables) const {
   if (skipping()) tables.add(growth_, static_cast<uint64_t>(position_), static_cast<uint64_t>(length_));
 }
 
+double FastForward::share() const { return parameters_.share > 0 ? parameters_.share : kShare; }
+
 FastForwardReport FastForward::report() const {
-  FastForwardReport out{.window = window_, .reason = refusal_, .stretches = stretches_};
+  FastForwardReport out{.window = window_, .share = share(), .reason = refusal_, .stretches = stretches_};
   if (refusal_.empty() && stretches_.empty()) out.reason = "the network was not in a steady state for long enough";
   return out;
 }
@@ -267,7 +282,8 @@ bool FastForward::judge() {
   return stretch.agrees;
 }
 
-// Time inside stands while time outside is skipped: a slow trend does not show behind a stretch, but before it.
+// Time inside stands while time outside is skipped: a slow trend does not show behind a stretch, but before it. What is missed of
+// it is missed for good, so all stretches together may miss as much as comes to the bound.
 Time FastForward::drift() const {
   std::vector<double> times, goodputs, queues;
   for (size_t i = 1; i < parts_.size(); ++i) {
@@ -278,8 +294,8 @@ Time FastForward::drift() const {
     goodputs.push_back(static_cast<double>(bytes(to) - bytes(from)) / length);
     queues.push_back((to.queues - from.queues) / length);
   }
-  return std::min(until_drifted(times, goodputs, parameters_.bound, 0),
-                  until_drifted(times, queues, parameters_.bound, kShortQueue));
+  return std::min({until_drifted(times, goodputs, parameters_.bound, 0),
+                   until_drifted(times, queues, parameters_.bound, kShortQueue), until_risen(parts_, parameters_.bound)});
 }
 
 void FastForward::jump() {
@@ -289,11 +305,18 @@ void FastForward::jump() {
   for (const SkippedStretch& stretch : stretches_) judged += stretch.judged;
   // Distributions start afresh behind a stretch, not within it; at this very time they have not yet.
   const Time next = now() <= config_.reset_after ? std::min(parameters_.due[due_], config_.reset_after) : parameters_.due[due_];
-  Time longest = std::min({next - now() - block_, kMostSkipped * judged - skipped_, static_cast<Time>(times_) * period, drift()});
+  const auto covered = static_cast<Time>(std::llround(static_cast<double>(judged) / share()));
+  const Time drifts = drift();
+  const auto unmissed = drifts == kNever ? kNever : static_cast<Time>((1 - missed_) * static_cast<double>(drifts));
+  Time longest = std::min({next - now() - block_, covered - skipped_, static_cast<Time>(times_) * period, unmissed});
   if (stretches_.size() < kStretches)
     longest = std::min(longest, (end() - now()) / static_cast<Time>(kStretches - stretches_.size()));
   // Less is not worth it: what is left until something is due is simulated.
-  if (longest < block_ || !begin(longest)) phase_ = Phase::waiting;
+  if (longest < block_ || !begin(longest)) {
+    phase_ = Phase::waiting;
+    return;
+  }
+  missed_ += static_cast<double>(longest) / static_cast<double>(drifts);
 }
 
 // Begins to skip `length`. False: what was observed cannot be repeated.

@@ -52,12 +52,14 @@ void describe(auto& v, Of<SkippedStretch> auto& stretch) {
 
 struct FastForwardReport {
   Time window = 0;
+  double share = 0;
   std::string reason;
   std::vector<SkippedStretch> stretches;
 };
 void describe(auto& v, Of<FastForwardReport> auto& report) {
   v.type("FastForwardReport", "What was skipped.");
   v("window", report.window, field::any("In whose multiples the network is watched.", "ns"));
+  v("share", report.share, field::any("Time that has to be simulated to judge what is skipped, at least, as a part of that."));
   v("reason", report.reason, field::any("Why nothing was skipped; empty: something was."));
   v("stretches", report.stretches, field::any("In their order."));
 }
@@ -109,6 +111,7 @@ class FastForward {
     std::vector<uint32_t> under_way;
   };
 
+  double share() const;
   Time end() const { return parameters_.due.back(); }
   Measures measured();
   Snapshot snapshot();
@@ -133,6 +136,7 @@ class FastForward {
   uint64_t windows_ = 0;         // windows since the phase began
   uint64_t half_ = 0;            // of those, when what is observed begins
   Time block_ = 0;               // length of a stretch that is compared
+  double missed_ = 0;            // how much of a drift was skipped, as a part of the bound
   uint64_t times_ = 0;           // how many times what was observed may be repeated at once
   Snapshot base_;                // when what is observed began
   std::vector<Measures> parts_;  // between the parts of what is observed

@@ -15,12 +15,6 @@ constexpr double kTolerance = 0.02;
 constexpr double kTail = 0.01;
 // Messages of a phase that is remembered, at most; a run that has a longer one is simulated from there on.
 constexpr size_t kMostMembers = 20'000;
-// Stretches of a run that are simulated to be compared, and the part of all messages that each is; but so many at least, if that
-// is not too large a part of a short run.
-constexpr uint64_t kJudgedStretches = 3;
-constexpr uint64_t kStretchPart = 1'500;
-constexpr uint64_t kLeastStretch = 32;
-constexpr uint64_t kShortRunPart = 20;
 // How often a flow's phases may go on unlike what is remembered before those that it begins are only recalled as phases of
 // several.
 constexpr uint8_t kMostSurprises = 3;
@@ -43,7 +37,8 @@ LearnedPhases::LearnedPhases(const SimulationConfig& config, Network& network, u
       flows_(config.flows.size()),
       uses_(2 * config.links.size()),
       due_(config.nics.size()),
-      wakes_(config.nics.size(), kNever) {
+      wakes_(config.nics.size(), kNever),
+      judge_(messages, config.fast_forward->share) {
   report_.reason = phases_refusal(config);
   off_ = !report_.reason.empty();
 }
@@ -56,7 +51,10 @@ void LearnedPhases::begin(Time now, uint32_t flow, uint32_t word, uint64_t bytes
   report_.bytes += static_cast<double>(bytes);
   here_ = machine_of_nic_[config_.flows[flow].from];
   if (!off_) look(now);
-  if (off_ && flows_[flow].delayed == 0) return network_.send(now, flow, word, bytes);
+  if (off_ && flows_[flow].delayed == 0) {
+    sent_bytes_ += static_cast<double>(bytes);
+    return network_.send(now, flow, word, bytes);
+  }
   touched(now, flow);
   uint32_t number = 0;
   if (free_messages_.empty()) {
@@ -91,12 +89,10 @@ void LearnedPhases::begin(Time now, uint32_t flow, uint32_t word, uint64_t bytes
   Component& component = components_[place];
   for (const MessageHop& hop : ways_.hops(flow)) uses_[hop.direction].push_back({number, own.generation, hop.after});
   if (fresh) {
-    component.real = component.judged = off_ || simulates(flow);
     expect(component);
-    if (!component.real) {
-      component.alone = flows_[flow].surprises < kMostSurprises && own.expected != kNever;
-      find_candidates(component);
-    }
+    if (!off_) find_candidates(component);
+    component.alone = flows_[flow].surprises < kMostSurprises && own.expected != kNever;
+    component.real = component.judged = off_ || simulates(flow, component.known());
   } else if (component.line) {
     expect(component);
     if (component.real && !component.judged && component.clean && own.expected != kNever) {
@@ -109,7 +105,7 @@ void LearnedPhases::begin(Time now, uint32_t flow, uint32_t word, uint64_t bytes
   if (component.real) {
     own.real = true;
     own.sent = bytes;
-    if (component.judged && left_of_stretch_ > 0) --left_of_stretch_;
+    if (component.judged) judge_.took(component.known(), bytes);
     send_at(number, now);
     if (component.members.size() > kMostMembers) {
       turn_off(now);
@@ -121,13 +117,8 @@ void LearnedPhases::begin(Time now, uint32_t flow, uint32_t word, uint64_t bytes
 }
 
 // Whether a phase that begins now is simulated whatever is known.
-bool LearnedPhases::simulates(uint32_t flow) {
-  const auto next = static_cast<uint64_t>(report_.stretches) + 1;
-  if (left_of_stretch_ == 0 && next <= kJudgedStretches && begun_ >= next * expected_ / (kJudgedStretches + 1)) {
-    left_of_stretch_ = std::max(expected_ / kStretchPart, std::min(kLeastStretch, expected_ / kShortRunPart + 1));
-    report_.stretches += 1;
-  }
-  if (left_of_stretch_ > 0) return true;
+bool LearnedPhases::simulates(uint32_t flow, bool known) {
+  if (judge_.takes(begun_, known, report_.bytes - sent_bytes_)) return true;
   if (!flows_[flow].again) return false;
   flows_[flow].again = false;
   return true;
@@ -154,6 +145,7 @@ void LearnedPhases::send_at(uint32_t number, Time now) {
   const Message& message = messages_[number];
   const uint32_t nic = config_.flows[message.flow].from;
   Flow& own = flows_[message.flow];
+  sent_bytes_ += static_cast<double>(message.sent);
   if (machine_of_nic_[nic] == here_ && own.delayed == 0) return send(number, now);
   ++own.delayed;
   schedule(nic, now, {now, 0, What::send, number, message.version, message.generation});
@@ -255,12 +247,13 @@ uint32_t LearnedPhases::join(uint32_t number) {
   ++own.live;
   own.line &= !merges && messages_[own.members.front()].flow == message.flow;
   own.alone &= own.line;
+  const bool follows = !own.real || (own.judged && !off_);
   if (merges) {
     recount(own);
-    if (!own.real) find_candidates(own);
+    if (follows) find_candidates(own);
   } else {
     message.number = number_of(own, message.flow);
-    if (!own.real) {
+    if (follows) {
       std::erase_if(own.candidates, [&](uint32_t phase) { return !fits(own, phase, number); });
     }
   }

@@ -7,8 +7,8 @@
 // every one that does not, is compared with what is remembered: where nothing fits any more, what is left of its messages is sent
 // as packets from there on.
 //
-// The judge: several times in a run, all that begins is simulated, known or not, and the lengths of its phases are compared with
-// those that are remembered.
+// The judge (simulation/phase_judge.h): several times in a run, all that begins is simulated, known or not, and its phases are
+// compared with those that are remembered.
 //
 // It decides by times and sizes of messages alone, in the order in which one thread carries a fabric out.
 #pragma once
@@ -18,60 +18,14 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/describe.h"
 #include "base/types.h"
 #include "endpoint/network_traffic.h"
 #include "simulation/config.h"
 #include "simulation/message_ways.h"
+#include "simulation/phase_judge.h"
 #include "simulation/phase_memory.h"
 
 namespace weir {
-
-struct LearnedReport {
-  std::string reason;
-  double messages = 0;
-  double skipped = 0;
-  double bytes = 0;
-  double skipped_bytes = 0;
-  double phases = 0;
-  double recalled = 0;
-  double known = 0;
-  double left = 0;
-  double left_bytes = 0;
-  double judged = 0;
-  double judged_messages = 0;
-  double stretches = 0;
-  double error = 0;
-  double bias = 0;
-  double worst = 0;
-  double contended = 0;
-  double judged_contended = 0;
-  double contended_error = 0;
-};
-void describe(auto& v, Of<LearnedReport> auto& report) {
-  v.type("LearnedReport", "Messages of graphs that were not sent as packets, because phases like theirs were known.");
-  v("reason", report.reason, field::any("Why nothing is skipped, or from some time on nothing more; empty: it is."));
-  v("messages", report.messages, field::any("That were sent from machine to machine."));
-  v("skipped", report.skipped, field::any("How many of these came by memory alone."));
-  v("bytes", report.bytes, field::any("Of all."));
-  v("skipped_bytes", report.skipped_bytes, field::any("Of those that were not sent as packets."));
-  v("phases", report.phases, field::any("Phases that are over."));
-  v("recalled", report.recalled, field::any("How many of these came from memory."));
-  v("known", report.known, field::any("Phases that are remembered."));
-  v("left", report.left, field::any("Phases that went on unlike what was remembered."));
-  v("left_bytes", report.left_bytes,
-    field::any("Bytes of messages that were sent as packets from the middle on, because of that."));
-  v("judged", report.judged, field::any("Phases that were known, and simulated to be compared."));
-  v("judged_messages", report.judged_messages, field::any("Their messages."));
-  v("stretches", report.stretches, field::any("Stretches of the run in which all that began was simulated, to be compared."));
-  v("error", report.error, field::any("Mean of what their lengths differed by, over their mean length."));
-  v("bias", report.bias, field::any("The same with its sign: positive where memory is too long."));
-  v("worst", report.worst, field::any("Largest difference, as a part of its phase's length."));
-  v("contended", report.contended,
-    field::any("Part of the time that messages took, in all, of those that were simulated and met messages of other flows."));
-  v("judged_contended", report.judged_contended, field::any("How many of the phases that were compared were of several flows."));
-  v("contended_error", report.contended_error, field::any("As error, of these alone."));
-}
 
 class LearnedPhases {
  public:
@@ -137,6 +91,8 @@ class LearnedPhases {
     uint32_t live = 0;
     uint32_t place = 0;  // in the first candidate: the first message that has not begun
     uint32_t version = 0;
+    // Whether memory says when its messages come, or would.
+    bool known() const { return alone || !candidates.empty(); }
   };
   enum class What : uint8_t { arrives, acknowledged, send, check };
   struct Due {
@@ -175,10 +131,9 @@ class LearnedPhases {
   void expect(const Component& own);
   void expect(Message& message, const Message* before) const;
   void learn_of_line(const Component& own, uint32_t message);
-  void judge(Time length, Time foretold, size_t messages, bool contended);
   void count(const Message& message);
   void schedule(uint32_t nic, Time now, Due due);
-  bool simulates(uint32_t flow);
+  bool simulates(uint32_t flow, bool known);
   void look(Time now);
   void turn_off(Time now);
   void ask(uint32_t machine, Time now);
@@ -206,9 +161,8 @@ class LearnedPhases {
   uint64_t begun_ = 0;
   bool off_ = false;
   LearnedReport report_;
-  uint64_t left_of_stretch_ = 0;
-  double lengths_ = 0, differences_ = 0, signed_ = 0;
-  double contended_lengths_ = 0, contended_differences_ = 0;
+  PhaseJudge judge_;
+  double sent_bytes_ = 0;                 // as packets
   double took_ = 0, took_contended_ = 0;  // time of messages that are over
 };
 

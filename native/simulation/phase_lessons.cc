@@ -1,7 +1,5 @@
 // What LearnedPhases learns of phases that are over, and how it judges what it knew of them.
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
 #include <iterator>
 #include <utility>
 #include <vector>
@@ -72,24 +70,10 @@ uint32_t LearnedPhases::compare(const Component& own) {
     const PhaseMessage& known = memory_.messages(phase)[at];
     length = std::max(length, message.arrives - own.begins);
     foretold = std::max(foretold, message.begins - own.begins + known.arrives - known.begins);
+    judge_.compare_message(message.acknowledged - message.begins, known.acknowledged - known.begins, message.bytes);
   }
-  judge(length, foretold, own.members.size(), true);
+  judge_.compare(length, foretold, true);
   return phase;
-}
-
-void LearnedPhases::judge(Time length, Time foretold, size_t messages, bool contended) {
-  report_.judged += 1;
-  report_.judged_messages += static_cast<double>(messages);
-  const auto difference = static_cast<double>(foretold - length);
-  lengths_ += static_cast<double>(length);
-  differences_ += std::abs(difference);
-  signed_ += difference;
-  if (contended) {
-    report_.judged_contended += 1;
-    contended_lengths_ += static_cast<double>(length);
-    contended_differences_ += std::abs(difference);
-  }
-  report_.worst = std::max(report_.worst, std::abs(difference) / static_cast<double>(std::max<Time>(1, length)));
 }
 
 // A message has come.
@@ -138,10 +122,14 @@ void LearnedPhases::expect(Message& message, const Message* before) const {
 void LearnedPhases::learn_of_line(const Component& own, uint32_t number) {
   const Message& message = messages_[number];
   if (!own.line || !own.clean || message.sent != message.bytes) return;
-  if (message.expected != kNever) judge(message.arrives - message.begins, message.expected - message.begins, 1, false);
+  if (message.expected != kNever) {
+    judge_.compare(message.arrives - message.begins, message.expected - message.begins, false);
+    judge_.compare_message(message.acknowledged - message.begins, message.expected + message.answer - message.begins,
+                           message.bytes);
+  }
   const uint32_t kind = ways_.kind(message.flow);
   const Time answer = message.acknowledged - message.arrives;
-  const auto stretch = static_cast<uint32_t>(report_.stretches);
+  const uint32_t stretch = judge_.stretches();
   const auto place = std::ranges::find(own.members, number);
   const Message* const before = place == own.members.begin() ? nullptr : &messages_[*std::prev(place)];
   if (before == nullptr || !waits(ways_, message.flow, message.begins, before->arrives)) {
@@ -154,11 +142,7 @@ void LearnedPhases::learn_of_line(const Component& own, uint32_t number) {
 LearnedReport LearnedPhases::report() const {
   LearnedReport out = report_;
   out.known = static_cast<double>(memory_.phases() + memory_.alone());
-  if (lengths_ > 0) {
-    out.error = differences_ / lengths_;
-    out.bias = signed_ / lengths_;
-  }
-  if (contended_lengths_ > 0) out.contended_error = contended_differences_ / contended_lengths_;
+  judge_.tell(out);
   if (took_ > 0) out.contended = took_contended_ / took_;
   return out;
 }

@@ -19,6 +19,9 @@ Measures measure(Fabric& fabric, const FlowLayout& layout, size_t flows) {
   for (uint32_t flow = 0; flow < flows; ++flow) {
     const FlowLayout::Place place = layout.receiver(flow);
     out.bytes.push_back(fabric.nic_at(place.nic).queue_pairs()[place.index].counters.rx_bytes);
+    const FlowLayout::Place sender = layout.sender(flow);
+    SoftNic& nic = fabric.nic_at(sender.nic);
+    out.rates += static_cast<double>(nic.allowed_rate(nic.queue_pairs()[sender.index]));
   }
   for (size_t i = 0; i < fabric.switch_count(); ++i) {
     SoftSwitch& device = fabric.switch_at(i);

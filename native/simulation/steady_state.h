@@ -14,6 +14,7 @@ namespace weir {
 struct Measures {
   Time at = 0;
   std::vector<uint64_t> bytes;  // payload delivered, by flow
+  double rates = 0;             // at which flows may send just now, together, bit/s
   uint64_t marks = 0;           // packets marked CE by switches
   uint64_t pauses = 0;          // PFC and PAUSE frames that switches and NICs have sent
   uint64_t drops = 0;           // frames dropped by switches and links, or trimmed

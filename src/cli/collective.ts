@@ -16,7 +16,7 @@ import { kBarrierSize, kDefaultSize } from "../scenario/graphs/job_schema.js";
 import { type LoadedScenario, loadScenario } from "../scenario/scenario.js";
 import { type AddVerb, asUsage, type CliContext, collect, kExit, print, UsageError, warn } from "./context.js";
 import { integer } from "./device_options.js";
-import { boundOf, type FastForwardChoice, fastForwardOption } from "./fast_forward.js";
+import { addFastForward, boundOf, type FastForwardChoice, fastForwardOf } from "./fast_forward.js";
 import { kNames, type NetworkKind, networkOption, networkResults } from "./graph_network.js";
 import { addPlacement, type GraphChoice, graphOverrides } from "./graph_options.js";
 import { parsed } from "./quantity.js";
@@ -54,8 +54,9 @@ interface Row {
   pfc_sent?: number;
   ecn_marked?: number;
   lost?: number;
-  /** With --fast-forward: part of the bytes that came from memory, its measured error, and why it is not to be believed. */
+  /** With --fast-forward: part of the bytes that came from memory, and of what was known that was simulated as well, its measured error, and why it is not to be believed. */
   skipped?: number;
+  verified?: number;
   error?: number | undefined;
   reasons?: string[];
 }
@@ -73,7 +74,7 @@ Examples:
 `;
 
 export const addCollective: AddVerb = (parent, context, done) => {
-  addPlacement(parent.command("collective"))
+  const verb = addPlacement(parent.command("collective"))
     .description("collective operations on a simulated network, in the columns of nccl-tests")
     .argument("<operation>", Object.keys(kBusFactors).join(", "))
     .option("--size <size>", "one, or a range: 1MB..1GB (default: 1MB; of a barrier 8B)", sizes)
@@ -100,11 +101,11 @@ export const addCollective: AddVerb = (parent, context, done) => {
     .addOption(networkOption())
     .option("--set <path=value>", "override a field of the scenario, repeatable", collect)
     .option("--threads <n>", "that carry it out", integer("--threads", 1, 128))
-    .addOption(fastForwardOption("take phases that are known from memory, and judge that"))
     .option("--json", "one JSON document on stdout instead of the table")
     .option("--quiet", "no progress")
     .addHelpText("after", kHelp)
     .action(async (operation: string, choice: Choice) => done(await run(context, operation, choice)));
+  addFastForward(verb, "take phases that are known from memory, and judge that", "three stretches of all messages");
 };
 
 async function run(context: CliContext, name: string, choice: Choice): Promise<number> {
@@ -118,7 +119,8 @@ async function run(context: CliContext, name: string, choice: Choice): Promise<n
       );
     }
   }
-  if (boundOf(choice) !== undefined && choice.network !== "packets") {
+  const skipping = fastForwardOf(choice);
+  if (skipping.fastForward !== undefined && choice.network !== "packets") {
     throw new UsageError(`--fast-forward: not with --network ${choice.network}`, { hint: "it has no packets to skip" });
   }
   if (choice.withTraffic && choice.fabric === undefined) throw new UsageError("--with-traffic: not without --fabric");
@@ -198,7 +200,7 @@ async function measure(
   const { sim } = await context.clocks();
   const result =
     choice.network === "packets"
-      ? (await sim.run(scenario, { signal, threads: choice.threads ?? "auto", fastForward: boundOf(choice) })).result
+      ? (await sim.run(scenario, { signal, threads: choice.threads ?? "auto", ...fastForwardOf(choice) })).result
       : networkResults(context, scenario, choice.network);
   const [graph] = result.graphs ?? [];
   const seconds = graph?.time_s === undefined ? undefined : graph.time_s / choice.iterations;
@@ -218,6 +220,7 @@ async function measure(
 
 const skippedOf = (recalled: RecalledResult) => ({
   skipped: recalled.skipped,
+  verified: recalled.verified.reached,
   error: recalled.errors?.mean,
   reasons: recalledReasons(recalled),
 });
@@ -242,7 +245,7 @@ function gridOf(operation: CollectiveOperation, rows: readonly Row[], choice: Ch
       "ideal us",
       ...(network === "ideal" ? [] : ["slowdown"]),
       ...(packets ? ["PFC sent", "marked", "lost"] : []),
-      ...(skips ? ["from memory", "error"] : []),
+      ...(skips ? ["from memory", "verified", "error"] : []),
     ],
     names: 1,
     rows: rows.map((row) => [
@@ -255,7 +258,9 @@ function gridOf(operation: CollectiveOperation, rows: readonly Row[], choice: Ch
       figure(row.ideal_us),
       ...(network === "ideal" ? [] : [figure(row.slowdown)]),
       ...(packets ? [String(row.pfc_sent), String(row.ecn_marked), String(row.lost)] : []),
-      ...(skips ? [percent(row.skipped ?? 0), row.error === undefined ? "-" : percent(row.error)] : []),
+      ...(skips
+        ? [percent(row.skipped ?? 0), percent(row.verified ?? 0), row.error === undefined ? "-" : percent(row.error)]
+        : []),
     ]),
   };
 }

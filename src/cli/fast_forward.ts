@@ -1,20 +1,46 @@
-/** `--fast-forward` of verbs that simulate. */
-import { Option } from "commander";
+/** `--fast-forward` and `--verify` of verbs that simulate. */
+import { type Command, Option } from "commander";
 import { parseFraction } from "../base/units.js";
+import type { SimOptions } from "../clocks/sim/types.js";
 import { percent } from "../result/report/format.js";
 import { UsageError } from "./context.js";
-import { parsed } from "./quantity.js";
+import { parsed, quantity } from "./quantity.js";
 
 export interface FastForwardChoice {
   fastForward?: number | "off";
+  verify?: number;
 }
 
 /** Bound of --fast-forward auto, and the widest. */
 const kAuto = 0.03;
 const kWidest = 0.5;
 
-export function fastForwardOption(what: string): Option {
-  return new Option("--fast-forward <auto|off|bound>", `${what} (default: off; auto: ${100 * kAuto}%)`).argParser(read);
+/** Least and most of --verify. */
+const kShares = { least: 0.001, most: 0.5 };
+
+/** Adds both: `what` is skipped, and `verified` of it by default. */
+export function addFastForward(command: Command, what: string, verified: string): Command {
+  return command
+    .addOption(
+      new Option("--fast-forward <auto|off|bound>", `${what} (default: off; auto: ${100 * kAuto}%)`).argParser(read),
+    )
+    .addOption(
+      new Option(
+        "--verify <share>",
+        `with --fast-forward: how much of that is simulated as well, to measure the error (default: ${verified})`,
+      ).argParser(quantity("--verify", parseFraction, percent, kShares)),
+    );
+}
+
+/** What a run is told of both. @throws UsageError where nothing is skipped of which a share could be verified */
+export function fastForwardOf(choice: FastForwardChoice): Pick<SimOptions, "fastForward" | "verify"> {
+  const fastForward = boundOf(choice);
+  if (choice.verify !== undefined && fastForward === undefined) {
+    throw new UsageError("--verify: not without --fast-forward", {
+      hint: "it is a share of what that skips: add --fast-forward auto",
+    });
+  }
+  return { fastForward, verify: choice.verify };
 }
 
 /** Part by which what is skipped may be off; undefined: nothing is. */

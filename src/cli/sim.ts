@@ -8,7 +8,7 @@ import { count, fixed, percent } from "../result/report/format.js";
 import { type FileRequest, findPlaces } from "../scenario/places.js";
 import { type AddVerb, asUsage, type CliContext, placesAndFiles, UsageError, warn } from "./context.js";
 import { integer } from "./device_options.js";
-import { boundOf, type FastForwardChoice, fastForwardOption } from "./fast_forward.js";
+import { addFastForward, type FastForwardChoice, fastForwardOf } from "./fast_forward.js";
 import { type NetworkKind, networkOption, tellNetwork } from "./graph_network.js";
 import { addPlacement, type FileChoice, scenarioOf } from "./graph_options.js";
 import { parsed } from "./quantity.js";
@@ -44,7 +44,7 @@ Ctrl-C stops at the time reached and still writes the results so far (exit statu
 
 export const addSim: AddVerb = (parent, context, done) => {
   const sim = parent.command("sim").description("simulate networks in virtual time, with the code of the wire");
-  addPlacement(addTrustOption(addRunOptions(sim.command("run"))))
+  const verb = addPlacement(addTrustOption(addRunOptions(sim.command("run"))))
     .description("simulate a scenario, or a message graph on the network of one, and report")
     .option("--fabric <file>", "the file is a message graph, and this scenario has its network")
     .addOption(networkOption())
@@ -63,16 +63,17 @@ export const addSim: AddVerb = (parent, context, done) => {
       "that carry it out, with the same result (default: the CPUs, fewer for a network that is too small to gain)",
       integer("--threads", 1, kMostThreads),
     )
-    .addOption(
-      fastForwardOption(
-        "skip time in which long flows do the same, or phases of message graphs that are known, and judge that",
-      ),
-    )
     .addHelpText("after", kExamples)
     .action(async (file: string, options: SimChoice) => done(await run(context, file, options)));
+  addFastForward(
+    verb,
+    "skip time in which long flows do the same, or phases of message graphs that are known, and judge that",
+    "0.2% of the time; of a graph three stretches of all messages",
+  );
 };
 
 async function run(context: CliContext, named: string, options: SimChoice): Promise<number> {
+  const skipping = fastForwardOf(options);
   const { sim: clock } = await context.clocks();
   const chosen = scenarioOf(named, options);
   const { file } = chosen;
@@ -105,7 +106,7 @@ async function run(context: CliContext, named: string, options: SimChoice): Prom
         threads,
         trace,
         timeline: options.timeline,
-        fastForward: boundOf(options),
+        ...skipping,
       },
       warnings: (result) => [
         ...[phaseEffect(scenario, result) ?? []].flat(),

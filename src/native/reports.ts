@@ -282,6 +282,7 @@ export interface SkippedStretch {
 /** What was skipped. */
 export interface FastForwardReport {
   /** In whose multiples the network is watched. ns */ window: number;
+  /** Time that has to be simulated to judge what is skipped, at least, as a part of that. */ share: number;
   /** Why nothing was skipped; empty: something was. */ reason: string;
   /** In their order. */ stretches: SkippedStretch[];
 }
@@ -300,10 +301,14 @@ export interface LearnedReport {
   /** Bytes of messages that were sent as packets from the middle on, because of that. */ left_bytes: number;
   /** Phases that were known, and simulated to be compared. */ judged: number;
   /** Their messages. */ judged_messages: number;
+  /** Bytes of these. */ judged_bytes: number;
+  /** Part of the bytes of messages that are known that has to be simulated to be compared, at least; 0: the stretches alone. */ share: number;
   /** Stretches of the run in which all that began was simulated, to be compared. */ stretches: number;
   /** Mean of what their lengths differed by, over their mean length. */ error: number;
   /** The same with its sign: positive where memory is too long. */ bias: number;
   /** Largest difference, as a part of its phase's length. */ worst: number;
+  /** Mean of what the completion times of the messages that were compared differed by, over their mean. */ message_error: number;
+  /** 99th percentile of the same of each, as a part of its own time. */ message_p99: number;
   /** Part of the time that messages took, in all, of those that were simulated and met messages of other flows. */ contended: number;
   /** How many of the phases that were compared were of several flows. */ judged_contended: number;
   /** As error, of these alone. */ contended_error: number;

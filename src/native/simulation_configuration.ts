@@ -71,6 +71,7 @@ export interface NativeQueuePlace {
 /** How long flows are forwarded while the network is in a steady state. */
 export interface NativeFastForward {
   /** Part by which a stretch may differ from what was foretold. above 0, at most 1 */ bound: number;
+  /** Part of what is skipped that is simulated to judge it, at least; 0: what is usual. 0 to 1 */ share?: number;
   /** When something happens to the network from outside, ascending, ns; and last the end of the run, at which nothing does. */ due: number[];
 }
 

@@ -93,7 +93,20 @@ describe("weir collective", () => {
     expect(fast.error).toBeLessThan(0.01);
     expect(fast.time_us / exact.time_us).toBeCloseTo(1, 2);
     const { stdout } = await weir(...words.slice(0, -2), "--quiet", "--fast-forward", "auto");
-    expect(stdout).toMatch(/lost +from memory +error\n/);
+    expect(stdout).toMatch(/lost +from memory +verified +error\n/);
+  });
+
+  it("simulates as much of what is known as is asked for", async () => {
+    const words = ["collective", "allreduce", "--ranks", "8", "--iterations", "10", "--json", "--quiet"];
+    const { status, stdout } = await weir(...words, "--fast-forward", "auto", "--verify", "20%");
+    expect(status).toBe(0);
+    const [{ verified, skipped }] = JSON.parse(stdout).rows;
+    expect(verified).toBeGreaterThan(0.2);
+    expect(verified).toBeLessThan(0.4);
+    expect(skipped).toBeGreaterThan(0.5);
+    const without = await weir(...words, "--verify", "20%");
+    expect(without.status).toBe(2);
+    expect(without.stderr).toContain("--verify: not without --fast-forward");
   });
 
   it("does not believe what was not compared", async () => {

@@ -157,6 +157,28 @@ describe("weir sim run", () => {
     expect(stderr).toContain("auto (3.0%), off, or a part from 0.1% to 50.0%");
   });
 
+  it("hands on the share of --verify, which is one of what --fast-forward skips", async () => {
+    const seen: SimOptions[] = [];
+    const remember: FakeSim = async (options) => {
+      seen.push(options);
+      return outcome();
+    };
+    const forward = ["--fast-forward", "auto"];
+    for (const value of ["0.1%", "5%", "1/2"]) {
+      await weir([kIncast, "--out", folder(), ...forward, "--verify", value], remember);
+    }
+    await weir([kIncast, "--out", folder(), ...forward], remember);
+    expect(seen.map(({ verify }) => verify)).toEqual([0.001, expect.closeTo(0.05), 0.5, undefined]);
+    for (const value of ["0", "0.09%", "51%", "two", "1ms"]) {
+      const { status, stderr } = await weir([kIncast, ...forward, "--verify", value]);
+      expect([status, stderr]).toEqual([2, expect.stringMatching(/--verify [\s\S]*0\.1% to 50\.0%/)]);
+    }
+    for (const skips of [[], ["--fast-forward", "off"]]) {
+      const { status, stderr } = await weir([kIncast, ...skips, "--verify", "1%"]);
+      expect([status, stderr]).toEqual([2, expect.stringContaining("--verify: not without --fast-forward")]);
+    }
+  });
+
   it("says how long threads waited where there are several", async () => {
     const several = { threads: 2, sharing: { partitions: 16, together: 1, crossing: 0.4, waiting: 0.0421 } };
     const { stdout } = await weir([kIncast, "--out", folder(), "--quiet"], async () =>

@@ -28,6 +28,7 @@ const learned = {
     worst: 0.05,
   },
   ...{ contended: 0.2, judged_contended: 4, contended_error: 0.002 },
+  ...{ share: 0, judged_bytes: 4e8, message_error: 0.012, message_p99: 0.04 },
 };
 
 describe("what is told of phases that came from memory", () => {
@@ -35,11 +36,19 @@ describe("what is told of phases that came from memory", () => {
     const result = recalledResult(learned, 0.03);
     expect(recalledResultSchema.parse(result)).toEqual(result);
     expect(result).toMatchObject({ skipped: 0.9, messages: 1000, messages_skipped: 900, left: 2, left_part: 0.005 });
-    expect(result.errors).toEqual({ mean: 0.01, bias: -0.004, worst: 0.05, contended: 0.002 });
+    expect(result.errors).toEqual({
+      ...{ mean: 0.01, bias: -0.004, worst: 0.05, contended: 0.002 },
+      messages: { mean: 0.012, p99: 0.04 },
+    });
+    // 0.4 of the 4 GB that were known.
+    expect(result.verified).toEqual({ reached: 0.1 });
     expect(result).not.toHaveProperty("reason");
     expect(recalledLine(result)).toBe(
-      "fast-forward: 90.0% of the bytes from memory, 350 of 400 phases, measured error 1.0%, worst 5.0%",
+      "fast-forward: 90.0% of the bytes from memory, 350 of 400 phases, 10.0% of it verified, measured error 1.0%, worst 5.0%, of completion times 1.2%, p99 4.0%",
     );
+    const asked = recalledResult({ ...learned, share: 0.08 }, 0.03);
+    expect(asked.verified).toEqual({ asked: 0.08, reached: 0.1 });
+    expect(recalledLine(asked)).toContain(", 10.0% of it verified (8.0% asked), ");
   });
 
   it("makes a run invalid whose error, or whose part that was made up, is beyond the bound", () => {
@@ -85,10 +94,13 @@ describe("what is told of phases that came from memory", () => {
     expect(recalledLine(recalledResult({ ...learned, skipped_bytes: 0 }, 0.03))).toBe(
       "fast-forward: nothing was skipped: no phase came again",
     );
-    const result = recalledResult({ ...learned, reason: "phases did not repeat themselves", judged: 0 }, 0.03);
+    const result = recalledResult(
+      { ...learned, reason: "phases did not repeat themselves", judged: 0, judged_bytes: 0 },
+      0.03,
+    );
     expect(result).not.toHaveProperty("errors");
     expect(recalledLine(result)).toBe(
-      "fast-forward: 90.0% of the bytes from memory, 350 of 400 phases, error not measured; then nothing more: phases did not repeat themselves",
+      "fast-forward: 90.0% of the bytes from memory, 350 of 400 phases, 0.0% of it verified, error not measured; then nothing more: phases did not repeat themselves",
     );
   });
 });

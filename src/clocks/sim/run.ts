@@ -69,11 +69,13 @@ export async function runSimulation(
   const changes = changeTimes(scenario);
   const events = networkEvents(scenario).map(({ at }) => at);
   const due = stops([...changes, ...events], until);
-  const { fastForward: bound } = options;
+  const { fastForward: bound, verify: share } = options;
   const config = {
     ...composed,
     ...threading(options.threads ?? 1),
-    ...(bound !== undefined && { fast_forward: { bound, due: [...due, until] } }),
+    ...(bound !== undefined && {
+      fast_forward: { bound, ...(share !== undefined && { share }), due: [...due, until] },
+    }),
     ...(bound !== undefined && scenario.graphs.length > 0 && kNoSamples),
   };
   const operations = scenario.graphs.reduce((sum, { graph }) => sum + graph.kind.length, 0);

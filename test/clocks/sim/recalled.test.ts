@@ -48,7 +48,30 @@ describe("a message graph by memory of its phases", () => {
     const told = ({ result, flowTable }: Awaited<ReturnType<typeof run>>) => JSON.stringify([result, flowTable]);
     const alone = told(await run(scenarioOf(), kForward));
     for (const threads of [2, 5]) expect(told(await run(scenarioOf(), { ...kForward, threads }))).toBe(alone);
+    const verifying = { ...kForward, verify: 0.2 };
+    const verified = told(await run(scenarioOf(), verifying));
+    expect(verified).not.toBe(alone);
+    for (const threads of [2, 5]) expect(told(await run(scenarioOf(), { ...verifying, threads }))).toBe(verified);
     expect(told(await run(scenarioOf(), kForward, sliced(997)))).toBe(alone);
+  });
+
+  it("simulates the share of what is known that is asked for, and compares phases and messages", async () => {
+    const usual = (await run(scenarioOf(), kForward)).result.fast_forward_graphs;
+    expect(usual?.verified).not.toHaveProperty("asked");
+    for (const verify of [0.001, 0.1, 0.5]) {
+      const { result } = await run(scenarioOf(), { ...kForward, verify });
+      const recalled = result.fast_forward_graphs;
+      expect(recalled?.verified.asked).toBe(verify);
+      expect(recalled?.verified.reached).toBeGreaterThanOrEqual(verify);
+      // A stretch more than it takes, of 29 of 560 messages, and the three that there always are.
+      expect(recalled?.verified.reached).toBeLessThan(verify + 0.25);
+      expect(recalled?.stretches).toBeGreaterThanOrEqual(3);
+      expect(recalled?.errors?.messages.mean).toBeLessThan(0.01);
+      expect(recalled?.errors?.messages.p99).toBeLessThan(0.05);
+      expect(result.fidelity).toMatchObject({ valid: true });
+    }
+    const half = (await run(scenarioOf(), { ...kForward, verify: 0.5 })).result.fast_forward_graphs;
+    expect(half?.judged_messages).toBeGreaterThan(2 * (usual?.judged_messages ?? 0));
   });
 
   it("is simulated whole, and says why, where something happens to the network", async () => {

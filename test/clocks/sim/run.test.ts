@@ -34,7 +34,7 @@ describe("runSimulation", () => {
   it("hands on what is due, and is not valid where skipped time was off by more than the bound", async () => {
     const stretch = { from: 3e5, to: 9e5, observed: 1e5, judged: 1e5, agrees: false };
     const fastForward = {
-      ...{ window: 1e4, reason: "" },
+      ...{ window: 1e4, share: 0.002, reason: "" },
       stretches: [{ ...stretch, goodput: 0.02, shares: 0, marks: 0, queues: 0.04 }],
     };
     const changes = [{ at: "400us", switch: "sw", port: "c", rate: "1Gbps" }];
@@ -44,13 +44,16 @@ describe("runSimulation", () => {
     expect(result.fast_forward).toMatchObject({ skipped: 0.6, jumps: 1, disagreed: 1 });
     expect(validate(JSON.parse(JSON.stringify(result))), JSON.stringify(validate.errors)).toBe(true);
     expect((await run(incast(), kCarried)).fake.config).not.toHaveProperty("fast_forward");
+    const verifying = await run(incast(), kCarried, { fastForward: 0.03, verify: 0.05 });
+    expect(verifying.fake.config?.fast_forward).toEqual({ bound: 0.03, share: 0.05, due: [1e6] });
   });
 
   it("is not valid where phases of message graphs that came from memory were off by more than the bound", async () => {
     const learned = {
       ...{ reason: "", messages: 10, skipped: 8, bytes: 1e6, skipped_bytes: 8e5, phases: 5, recalled: 4, known: 1 },
       ...{ left: 0, left_bytes: 0, judged: 30, judged_messages: 30, stretches: 3, error: 0.05, bias: 0.01, worst: 0.2 },
-      ...{ contended: 0, judged_contended: 0, contended_error: 0 },
+      ...{ contended: 0, judged_contended: 0, contended_error: 0, share: 0, judged_bytes: 1e4 },
+      ...{ message_error: 0.05, message_p99: 0.2 },
     };
     const { result } = await run(incast(), { ...kCarried, learned }, { fastForward: 0.03 });
     expect(result.fidelity).toMatchObject({ valid: false, reasons: [expect.stringContaining("off by 5.0%")] });
