@@ -12,6 +12,7 @@
 #include <new>
 
 #include "verbs/preload.h"
+#include "verbs/preload_compute.h"
 #include "verbs/preload_turns.h"
 
 namespace {
@@ -116,6 +117,19 @@ WEIR_EXPORT int pthread_mutex_lock(pthread_mutex_t* mutex) {
   return in_virtual_time() ? lock_in_turns(mutex, ::pthread_mutex_trylock) : real(mutex);
 }
 
+// Others may have it when what was computed with it has passed.
+WEIR_EXPORT int pthread_mutex_unlock(pthread_mutex_t* mutex) {
+  static const auto real = next<int (*)(pthread_mutex_t*)>("pthread_mutex_unlock");
+  if (computes()) let_pass_in_part();
+  return real(mutex);
+}
+
+WEIR_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t* lock) {
+  static const auto real = next<int (*)(pthread_rwlock_t*)>("pthread_rwlock_unlock");
+  if (computes()) let_pass_in_part();
+  return real(lock);
+}
+
 WEIR_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t* lock) {
   static const auto real = next<int (*)(pthread_rwlock_t*)>("pthread_rwlock_rdlock");
   return in_virtual_time() ? lock_in_turns(lock, ::pthread_rwlock_tryrdlock) : real(lock);
@@ -137,6 +151,7 @@ WEIR_EXPORT int pthread_barrier_init(pthread_barrier_t* barrier, const pthread_b
 WEIR_EXPORT int pthread_barrier_wait(pthread_barrier_t* barrier) {
   static const auto real = next<int (*)(pthread_barrier_t*)>("pthread_barrier_wait");
   if (!in_virtual_time()) return real(barrier);
+  let_pass();
   auto& ours = *reinterpret_cast<Barrier*>(barrier);
   const uint32_t round = ours.round;
   if (++ours.arrived == ours.count) {
@@ -195,6 +210,12 @@ WEIR_EXPORT int pthread_cond_broadcast(pthread_cond_t* condition) {
   static const auto real = next<int (*)(pthread_cond_t*)>("pthread_cond_broadcast");
   tell_others();
   return real(condition);
+}
+
+WEIR_EXPORT int sem_post(sem_t* semaphore) {
+  static const auto real = next<int (*)(sem_t*)>("sem_post");
+  if (computes()) note_write();
+  return real(semaphore);
 }
 
 WEIR_EXPORT int sem_wait(sem_t* semaphore) {

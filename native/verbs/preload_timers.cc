@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "verbs/preload.h"
+#include "verbs/preload_compute.h"
 #include "verbs/preload_turns.h"
 
 namespace {
@@ -43,9 +44,9 @@ struct SignalTimer : Timer {
   int overruns = 0;
 };
 
-// The first is that of alarm() and setitimer().
+// The first is that of alarm() and setitimer(). They are looked at until the process is gone.
 std::list<SignalTimer>& signal_timers() {
-  static std::list<SignalTimer> all(1);
+  static std::list<SignalTimer>& all = *new std::list<SignalTimer>(1);
   return all;
 }
 // Timers by their descriptors.
@@ -97,6 +98,7 @@ bool raise_signals() {
     one.overruns = static_cast<int>(times - 1);
     if (one.silent) continue;
     any = true;
+    const ProgramsWork handles;
     ::raise(one.signal);
   }
   return any;

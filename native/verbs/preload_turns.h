@@ -16,6 +16,12 @@ namespace weir {
 bool in_virtual_time();
 // Virtual ns since the beginning.
 Time virtual_now();
+// The same without what this thread has computed since its turn began: what the network is at.
+Time time_of_network();
+// What this thread has computed passes now, where it is so much, in virtual ns: it is about to do what others see.
+void let_pass(Time least = 1);
+// The same of what others see now and then: a little may pass later.
+void let_pass_in_part();
 
 // Gives the turn away until one of the `causes` or the time `until`, and returns then. `idle`: this thread has found nothing to
 // do since its last wait, so that nobody need look at what it has done. Returns whether the program's timer has fired meanwhile,
@@ -34,9 +40,11 @@ uint32_t readings();
 bool wait_until(uint32_t causes, Time until, const std::function<bool()>& done, bool* interrupted = nullptr);
 // This thread has done so much.
 void note_deed(TurnPlace::Deed what);
-// It has done what others of its host may wait for.
+// It has written to memory that it shares with others of its host.
+void note_written();
+// It does now what others of its host may wait for.
 void tell_others();
-// It has written to a descriptor, where any thread may wait for that.
+// It writes now to a descriptor, where any thread may wait for that.
 void note_write();
 // It begins, or ends, to wait for a lock that another thread of the process holds, which may have given its turn away with it.
 void contend(bool whether);

@@ -311,6 +311,12 @@ export const fidelitySchema = open({
     .array(z.string())
     .optional()
     .describe("Of `wire`: what the host did not allow (priority, locked memory, pinning). Not a reason by itself."),
+  varies: z
+    .array(z.string())
+    .optional()
+    .describe(
+      "Of `sim`: why another run of the same scenario gives another result, one sentence each. Absent: it gives the same. Not a reason by itself.",
+    ),
   changes: z
     .array(open({ at_s: amount, late_us: amount }))
     .optional()

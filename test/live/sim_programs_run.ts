@@ -8,6 +8,7 @@ import { type Finished, folder, start } from "./weir.js";
 
 export interface Done extends Finished {
   duration_s: number;
+  fidelity: Result["fidelity"];
   programs: NonNullable<Result["programs"]>;
   output(name: string): string;
 }
@@ -31,8 +32,14 @@ export async function run(traffic: string, link = "{ rate: 100Gbps, delay: 1us }
   expect([0, 3, 4], done.stderr).toContain(done.status);
   await running.nothingLeft();
   expect(leftFolders(running.child.pid)).toEqual([]);
-  const { programs = {}, duration_s } = JSON.parse(readFileSync(join(out, "result.json"), "utf8")) as Result;
-  return { ...done, duration_s, programs, output: (name) => readFileSync(join(out, "programs", name), "utf8") };
+  const { programs = {}, duration_s, fidelity } = JSON.parse(readFileSync(join(out, "result.json"), "utf8")) as Result;
+  return {
+    ...done,
+    duration_s,
+    fidelity,
+    programs,
+    output: (name) => readFileSync(join(out, "programs", name), "utf8"),
+  };
 }
 
 /** Folders of sockets of a simulation, by its process: a run leaves none. */

@@ -17,8 +17,8 @@ export function runFacts({ result, source }: SavedRun): Fact[] {
     result;
   const { frames, transport, model, environment, fidelity } = result;
   const { set = [] } = source ?? {};
-  const { loop_gap_max_at_s, cpu_wait_ms, timer_lateness_us, stragglers, capture_dropped, capture_errors, tuning } =
-    fidelity;
+  const { loop_gap_max_at_s, cpu_wait_ms, timer_lateness_us, stragglers } = fidelity;
+  const { capture_dropped, capture_errors, tuning, varies } = fidelity;
   const { weir: _, commit: __, at, host: ___, ...ofMade } = made ?? {};
   return [
     ...flatten({ scenario }),
@@ -30,7 +30,8 @@ export function runFacts({ result, source }: SavedRun): Fact[] {
     ...flatten({ transport, model, environment, ...beyond(result, resultSchema.shape) }),
     ...flatten(
       {
-        ...{ loop_gap_max_at_s, cpu_wait_ms, timer_lateness_us, stragglers, capture_dropped, capture_errors, tuning },
+        ...{ loop_gap_max_at_s, cpu_wait_ms, timer_lateness_us, stragglers },
+        ...{ capture_dropped, capture_errors, tuning, varies },
         ...beyond(fidelity, fidelitySchema.shape),
       },
       ["fidelity"],
