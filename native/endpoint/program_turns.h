@@ -72,6 +72,7 @@ struct TurnMemory {
   uint32_t layout;
   std::atomic<int64_t> now;         // virtual ns
   std::atomic<uint32_t> places;     // so many have been taken, some of them again
+  std::atomic<uint32_t> want_room;  // threads that wait for room in a pipe or socket
   // Ports at which each program listens; 0: none.
   std::atomic<uint16_t> ports[kTurnPrograms][kTurnPorts];
   // Virtual time that each program takes for a time of the processor that it uses; 0: none.

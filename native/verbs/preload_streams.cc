@@ -29,6 +29,7 @@ void await_bytes(FILE* stream) {
   pollfd one{stream->_fileno, POLLIN, 0};
   while (::poll(&one, 1, -1) < 0 && errno == EINTR) {
   }
+  note_read();
 }
 
 int take(FILE* stream) {

@@ -280,6 +280,10 @@ void note_write() {
   let_pass();
   note_deed(TurnPlace::kAnything);
 }
+void note_read() {
+  if (in_virtual_time() && memory->want_room.load(std::memory_order_relaxed) > 0) note_write();
+}
+void want_room(bool whether) { memory->want_room.fetch_add(whether ? 1 : UINT32_MAX, std::memory_order_relaxed); }
 void contend(bool whether) {
   contends = whether;
   whether ? ++contenders : --contenders;

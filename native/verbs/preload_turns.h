@@ -46,6 +46,12 @@ void note_written();
 void tell_others();
 // It writes now to a descriptor, where any thread may wait for that.
 void note_write();
+// It reads now from a descriptor, where a thread may wait for room.
+void note_read();
+// A call on a descriptor that does not block has found nothing, or no room. Who asks for ever waits for others there.
+void ask_in_vain(int descriptor);
+// It begins, or ends, to wait for room there.
+void want_room(bool whether);
 // It begins, or ends, to wait for a lock that another thread of the process holds, which may have given its turn away with it.
 void contend(bool whether);
 // How often tell_others() was called in this process.
