@@ -48,10 +48,14 @@ describeVirtual("programs in virtual time that wait", () => {
       "getline 11 at 2.00",
       "fread 2 at 2.00",
       "getc -1 at 2.00",
+      "fscanf 1234 at 3.00",
+      "getc 32 at 3.00",
+      "fscanf 56 at 3.50",
+      "fscanf -1 at 3.50",
     ]);
     expect(output("shell.err")).toBe("");
     expect(output("shell.out")).toBe("0ne\n7w0\n1577836802\n");
-    expect(programs).toMatchObject({ pauses: { status: 0, ended_s: 2 }, shell: { status: 0, ended_s: 2 } });
+    expect(programs).toMatchObject({ pauses: { status: 0, ended_s: 3.5 }, shell: { status: 0, ended_s: 2 } });
   });
 
   it("for room in pipes and sockets write all that they were asked to, at that time", async () => {
