@@ -149,6 +149,10 @@ void take_out(Plant& plant) {
 
 constexpr greg_t kTrapFlag = 0x100;
 
+// The clock that has this thread looked at.
+thread_local timer_t clock_of_thread __attribute__((tls_model("initial-exec")));
+thread_local bool has_clock __attribute__((tls_model("initial-exec"))) = false;
+
 // The thread is where the plant is. Returns whether it goes on step by step.
 bool passes(Plant& plant, const greg_t* registers) {
   const uint8_t* const code = plant.code;
@@ -266,10 +270,17 @@ void watch_spins() {
   event.sigev_signo = kSignal;
   event._sigev_un._tid = ::gettid();
   static const auto set = next<int (*)(timer_t, int, const itimerspec*, itimerspec*)>("timer_settime");
-  timer_t timer;
-  if (!begun || make(CLOCK_THREAD_CPUTIME_ID, &event, &timer) != 0) return;
+  if (!begun || make(CLOCK_THREAD_CPUTIME_ID, &event, &clock_of_thread) != 0) return;
+  has_clock = true;
   const itimerspec each{{0, kSample}, {0, kSample}};
-  set(timer, 0, &each, nullptr);
+  set(clock_of_thread, 0, &each, nullptr);
+#endif
+}
+
+void end_watch() {
+#if defined(__x86_64__)
+  static const auto remove = next<int (*)(timer_t)>("timer_delete");
+  if (std::exchange(has_clock, false)) remove(clock_of_thread);
 #endif
 }
 

@@ -2,10 +2,12 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -38,6 +40,26 @@ void* begin_thread(void* given) {
   begin_turns(beginning->place);
   watch_spins();
   return beginning->routine(beginning->argument);
+}
+
+struct Call {
+  void (*function)(sigval);
+  sigval value;
+  uint32_t place;
+};
+
+void* begin_call(void* given) {
+  const Call call = *std::unique_ptr<Call>(static_cast<Call*>(given));
+  begin_turns(call.place);
+  detach_turns();
+  watch_spins();
+  // Whose signals are blocked here is the thread that has made this one, in whatever it was doing.
+  sigset_t own;
+  sigemptyset(&own);
+  for (const int one : {SIGSTKFLT, SIGTRAP, SIGSEGV}) sigaddset(&own, one);
+  ::pthread_sigmask(SIG_UNBLOCK, &own, nullptr);
+  call.function(call.value);
+  return nullptr;
 }
 
 Time until_of(const timespec* at, clockid_t clock) {
@@ -84,6 +106,24 @@ clockid_t clock_of(pthread_cond_t* condition) {
 }
 
 }  // namespace
+
+namespace weir {
+
+void begin_detached(void (*function)(sigval), sigval value, size_t stack) {
+  static const auto real = next<int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>("pthread_create");
+  pthread_attr_t attributes;
+  ::pthread_attr_init(&attributes);
+  ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  if (stack > 0) ::pthread_attr_setstacksize(&attributes, stack);
+  auto call = std::make_unique<Call>(Call{function, value, take_place()});
+  pthread_t thread;
+  const int error = real(&thread, &attributes, begin_call, call.get());
+  ::pthread_attr_destroy(&attributes);
+  if (error != 0) refuse("a thread that cannot be made");
+  (void)call.release();
+}
+
+}  // namespace weir
 
 extern "C" {
 

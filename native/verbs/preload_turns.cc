@@ -64,6 +64,7 @@ Server servers[kMostServers];
 uint32_t contenders = 0;
 thread_local bool contends __attribute__((tls_model("initial-exec"))) = false;
 thread_local bool serves __attribute__((tls_model("initial-exec"))) = false;
+thread_local bool detached __attribute__((tls_model("initial-exec"))) = false;
 
 // The library's own calls to the kernel, which this library does not see.
 long kernel(long number, const void* a, long b, long c) {
@@ -326,8 +327,10 @@ void begin_turns(uint32_t place) {
 
 void end_turns() {
   let_pass();
-  leave(TurnPlace::gone);
+  end_watch();
+  leave(detached ? TurnPlace::free : TurnPlace::gone);
 }
+void detach_turns() { detached = true; }
 
 void end_process() {
   let_pass();

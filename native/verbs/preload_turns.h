@@ -1,6 +1,7 @@
 // A thread's part in virtual time: what time it is, and how to wait. See endpoint/program_turns.h.
 #pragma once
 
+#include <signal.h>
 #include <time.h>
 
 #include <atomic>
@@ -78,6 +79,10 @@ bool wake_server(const void* word);
 uint32_t take_place();
 void begin_turns(uint32_t place);
 void end_turns();
+// Nobody asks whether this thread has ended.
+void detach_turns();
+// Begins a thread that nobody joins, which calls a function in its turns. `stack`: its bytes; 0: as many as any has.
+void begin_detached(void (*function)(sigval), sigval value, size_t stack);
 // This process is about to end.
 void end_process();
 // Whether the thread that had the place has ended, as far as turns are concerned.
@@ -92,6 +97,8 @@ void hurry(pid_t process);
 
 // From now on this thread is found when it waits for memory to change.
 void watch_spins();
+// It ends, and nobody looks any more.
+void end_watch();
 // Whether the fault of this ucontext_t is one that was put where a thread waited so: then it has waited, if it was to, and goes
 // on.
 bool pass_plant(void* context);

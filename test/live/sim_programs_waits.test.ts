@@ -32,8 +32,10 @@ describeVirtual("programs in virtual time that wait", () => {
       "pselect 0 at 1.50",
       "timer 3 at 2.00",
       "barrier 1 at 2.30",
+      "calls 3 at 3.00",
+      "calls 3 at 5.30",
     ]);
-    expect(programs.waits).toMatchObject({ status: 0, ended_s: 2.3 });
+    expect(programs.waits).toMatchObject({ status: 0, ended_s: 5.3 });
   });
 
   it("for signals by pause(), and for what others write to pipes by stdio, come back at that time", async () => {
