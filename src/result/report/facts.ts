@@ -3,8 +3,9 @@ import { kQuantities } from "../../base/quantity.js";
 import { formatRate, formatSize, formatTime } from "../../base/units.js";
 import type { Algorithm } from "../../congestion/algorithm.js";
 import { algorithmOf } from "../../congestion/algorithms.js";
+import { fidelitySchema } from "../fidelity_result.js";
 import { describeMade } from "../made_schema.js";
-import { fidelitySchema, type Result, resultSchema } from "../result.js";
+import { type Result, resultSchema } from "../result.js";
 import type { SavedRun } from "../saved_run.js";
 import { fixed, percent } from "./format.js";
 
