@@ -157,17 +157,12 @@ WEIR_EXPORT int pthread_mutex_lock(pthread_mutex_t* mutex) {
   return in_virtual_time() ? lock_in_turns(mutex, ::pthread_mutex_trylock) : real(mutex);
 }
 
-// Others may have it when what was computed with it has passed.
+// Others may have it when what was computed with it has passed. Locks of readers and writers are let go of by UCX where it is
+// called by malloc(), whose own lock nobody may wait with.
 WEIR_EXPORT int pthread_mutex_unlock(pthread_mutex_t* mutex) {
   static const auto real = next<int (*)(pthread_mutex_t*)>("pthread_mutex_unlock");
   if (computes()) let_pass_in_part();
   return real(mutex);
-}
-
-WEIR_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t* lock) {
-  static const auto real = next<int (*)(pthread_rwlock_t*)>("pthread_rwlock_unlock");
-  if (computes()) let_pass_in_part();
-  return real(lock);
 }
 
 WEIR_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t* lock) {
