@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -41,7 +42,15 @@ class Unblocked {
   const int flags_;
 };
 
-// Whether a thread of virtual time may wait for room there. A signal's handler may come while another has the turn.
+// Flags of a socket or pipe of a thread in virtual time; -1: it is something else. Channels of librdmacm are, whose commands wait
+// in turns themselves: they say that they are character devices.
+int flags_of(int descriptor) {
+  struct stat kind {};
+  if (!in_virtual_time() || ::fstat(descriptor, &kind) != 0) return -1;
+  return S_ISSOCK(kind.st_mode) || S_ISFIFO(kind.st_mode) ? ::fcntl(descriptor, F_GETFL) : -1;
+}
+
+// Whether a thread may wait for room there. A signal's handler may come while another has the turn.
 bool may_wait(int flags) { return flags >= 0 && (flags & O_NONBLOCK) == 0 && turns_given() % 2 == 0; }
 
 size_t length_of(const iovec* pieces, size_t count) {
@@ -101,7 +110,7 @@ WEIR_EXPORT ssize_t write(int descriptor, const void* bytes, size_t length) {
   note_write();
   // Another library may write before this one is begun.
   const Write real = found_write != nullptr ? found_write : next<Write>("write");
-  const int flags = in_virtual_time() ? ::fcntl(descriptor, F_GETFL) : -1;
+  const int flags = flags_of(descriptor);
   if (!may_wait(flags)) return write_some(descriptor, real(descriptor, bytes, length));
   return write_all(length, [&](size_t done) {
     const Unblocked unblocked(descriptor, flags);
@@ -112,7 +121,7 @@ WEIR_EXPORT ssize_t write(int descriptor, const void* bytes, size_t length) {
 WEIR_EXPORT ssize_t writev(int descriptor, const iovec* pieces, int count) {
   static const auto real = next<ssize_t (*)(int, const iovec*, int)>("writev");
   note_write();
-  const int flags = in_virtual_time() ? ::fcntl(descriptor, F_GETFL) : -1;
+  const int flags = flags_of(descriptor);
   if (!may_wait(flags) || count < 0) return write_some(descriptor, real(descriptor, pieces, count));
   const auto all = static_cast<size_t>(count);
   return write_all(length_of(pieces, all), [&](size_t done) {
@@ -132,7 +141,7 @@ WEIR_EXPORT int eventfd_write(int descriptor, eventfd_t value) {
 WEIR_EXPORT ssize_t sendto(int descriptor, const void* bytes, size_t length, int flags, const sockaddr* to, socklen_t to_length) {
   static const auto real = next<ssize_t (*)(int, const void*, size_t, int, const sockaddr*, socklen_t)>("sendto");
   note_write();
-  const bool waits = (flags & MSG_DONTWAIT) == 0 && in_virtual_time() && may_wait(::fcntl(descriptor, F_GETFL));
+  const bool waits = (flags & MSG_DONTWAIT) == 0 && may_wait(flags_of(descriptor));
   if (!waits) return write_some(descriptor, real(descriptor, bytes, length, flags, to, to_length));
   return write_all(length, [&](size_t done) {
     return real(descriptor, static_cast<const char*>(bytes) + done, length - done, flags | MSG_DONTWAIT, to, to_length);
@@ -145,7 +154,7 @@ WEIR_EXPORT ssize_t send(int descriptor, const void* bytes, size_t length, int f
 WEIR_EXPORT ssize_t sendmsg(int descriptor, const msghdr* message, int flags) {
   static const auto real = next<ssize_t (*)(int, const msghdr*, int)>("sendmsg");
   note_write();
-  const bool waits = (flags & MSG_DONTWAIT) == 0 && in_virtual_time() && may_wait(::fcntl(descriptor, F_GETFL));
+  const bool waits = (flags & MSG_DONTWAIT) == 0 && may_wait(flags_of(descriptor));
   if (!waits) return write_some(descriptor, real(descriptor, message, flags));
   return write_all(length_of(message->msg_iov, message->msg_iovlen), [&](size_t done) {
     if (done == 0) return real(descriptor, message, flags | MSG_DONTWAIT);
