@@ -49,6 +49,7 @@ std::string phases_refusal(const SimulationConfig& config) {
   if (!config.faults.empty()) return "faults of frames happen at their times";
   const auto other = [](const NetworkFlow& flow) { return !flow.on_demand; };
   if (std::ranges::any_of(config.flows, other)) return "there is traffic beside message graphs";
+  if (has_programs(config)) return "there are programs beside message graphs";
   const auto impaired = [](const SimulatedLink& link) { return link.impairment.has_value(); };
   if (std::ranges::any_of(config.links, impaired)) return "links are impaired by chance";
   const auto storms = [](const SimulatedNic& nic) { return nic.parameters.pause_storm.priorities != 0; };

@@ -15,7 +15,7 @@ namespace weir {
 class Simulation::Graph final : public HostWork, public GraphNics, public LearnedPhases::Network {
  public:
   // Of the configuration there is left which NICs are of one machine.
-  explicit Graph(SimulationConfig& config) : traffic(taken(*config.graph), config.nics.size()) {}
+  Graph(SimulationConfig& config, HostWork* programs) : traffic(taken(*config.graph), config.nics.size()), programs_(programs) {}
   void begin(Simulation& simulation) {
     simulation_ = &simulation;
     fabric_ = &simulation.fabric_;
@@ -34,6 +34,13 @@ class Simulation::Graph final : public HostWork, public GraphNics, public Learne
   void wake(uint32_t nic, Time now) override {
     if (phases != nullptr) phases->wake(nic, now);
     traffic.wake(nic, now);
+    if (programs_ != nullptr) programs_->wake(nic, now);
+  }
+  void heard(uint32_t nic, Time now) override {
+    if (programs_ != nullptr) programs_->heard(nic, now);
+  }
+  void punted(uint32_t nic, Time now, std::span<const uint8_t> frame) override {
+    if (programs_ != nullptr) programs_->punted(nic, now, frame);
   }
   void post(Time now, uint32_t nic, uint32_t queue_pair, uint32_t word, uint64_t bytes) override {
     if (phases != nullptr) return phases->begin(now, simulation_->layout_.flows_of(nic)[queue_pair], word, bytes);
@@ -71,6 +78,7 @@ class Simulation::Graph final : public HostWork, public GraphNics, public Learne
     return whole;
   }
 
+  HostWork* programs_;  // on the same hosts; null: none
   Simulation* simulation_ = nullptr;
   Fabric* fabric_ = nullptr;
   std::vector<uint64_t> finished_;  // messages by flow
@@ -120,7 +128,7 @@ class Simulation::Listener final : public MessageListener {
 Simulation::Simulation(SimulationConfig config, Sharing sharing, HostWork* hosts)
     : config_(std::move(config)),
       layout_(config_, config_.nics.size()),
-      graph_(config_.graph ? std::make_unique<Graph>(config_) : nullptr),
+      graph_(config_.graph ? std::make_unique<Graph>(config_, hosts) : nullptr),
       fabric_(config_, queue_pairs(), divided(std::move(sharing)),
               graph_ != nullptr ? static_cast<HostWork*>(graph_.get()) : hosts),
       forward_(config_.fast_forward && !config_.graph ? std::make_unique<FastForward>(config_, fabric_, layout_) : nullptr),

@@ -104,9 +104,9 @@ struct Question {
 };
 
 // Messages for one receiver, end to end.
-class Answer {
+class NetlinkAnswer {
  public:
-  Answer(const nlmsghdr& question, uint32_t receiver) : question_(question), receiver_(receiver) {}
+  NetlinkAnswer(const nlmsghdr& question, uint32_t receiver) : question_(question), receiver_(receiver) {}
 
   void begin(uint16_t type, uint16_t flags = 0) {
     start_ = bytes_.size();
@@ -170,7 +170,7 @@ class Answer {
   size_t start_ = 0;
 };
 
-void describe(Answer& answer, const Device& device, uint16_t flags) {
+void describe(NetlinkAnswer& answer, const Device& device, uint16_t flags) {
   answer.begin(RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET), flags);
   answer.attribute(RDMA_NLDEV_ATTR_DEV_INDEX, device.index);
   answer.attribute(RDMA_NLDEV_ATTR_DEV_NAME, device.name);
@@ -185,7 +185,7 @@ void describe(Answer& answer, const Device& device, uint16_t flags) {
 }
 
 // 0, or the errno with which the kernel refuses.
-int answer_devices(Answer& answer, const Question& question) {
+int answer_devices(NetlinkAnswer& answer, const Question& question) {
   const bool all = question.is_dump();
   if (!all && !question.device) return EINVAL;
   bool found = all;
@@ -198,7 +198,7 @@ int answer_devices(Answer& answer, const Question& question) {
   return found ? 0 : EINVAL;
 }
 
-void describe_port(Answer& answer, const Device& device) {
+void describe_port(NetlinkAnswer& answer, const Device& device) {
   answer.attribute(RDMA_NLDEV_ATTR_PORT_STATE, static_cast<uint8_t>(device.number_of_port("state")));
   answer.attribute(RDMA_NLDEV_ATTR_PORT_PHYS_STATE, static_cast<uint8_t>(device.number_of_port("phys_state")));
   const std::string interface = device.of_port("gid_attrs/ndevs/0");
@@ -208,7 +208,7 @@ void describe_port(Answer& answer, const Device& device) {
   answer.attribute(RDMA_NLDEV_ATTR_NDEV_NAME, interface);
 }
 
-void describe_counters(Answer& answer, const Device& device) {
+void describe_counters(NetlinkAnswer& answer, const Device& device) {
   std::vector<std::string> names;
   DIR* entries = ::opendir((device.folder() + "/ports/1/hw_counters").c_str());
   if (entries == nullptr) return;
@@ -230,7 +230,7 @@ void describe_counters(Answer& answer, const Device& device) {
 }
 
 // Answers with what `describe` tells of a device's port; a device has one.
-int answer_port(Answer& answer, const Question& question, uint16_t command, void (*tell)(Answer&, const Device&)) {
+int answer_port(NetlinkAnswer& answer, const Question& question, uint16_t command, void (*tell)(NetlinkAnswer&, const Device&)) {
   const bool all = question.is_dump();
   if (!question.device || (!all && !question.port) || question.port.value_or(kPort) != kPort) return EINVAL;
   for (const Device& device : devices()) {
@@ -246,7 +246,7 @@ int answer_port(Answer& answer, const Question& question, uint16_t command, void
   return EINVAL;
 }
 
-int answer_character_file(Answer& answer, const Question& question) {
+int answer_character_file(NetlinkAnswer& answer, const Question& question) {
   constexpr uint16_t kType = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET_CHARDEV);
   const auto tell = [&answer](const std::string& name, uint64_t abi, uint64_t number) {
     answer.begin(kType);
@@ -265,14 +265,14 @@ int answer_character_file(Answer& answer, const Question& question) {
 }
 
 // Nothing is pinned, and a program's own memory is used as it is: processes fork as on a kernel that copies pinned pages.
-int answer_system(Answer& answer) {
+int answer_system(NetlinkAnswer& answer) {
   answer.begin(RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_SYS_GET));
   answer.attribute(RDMA_NLDEV_SYS_ATTR_NETNS_MODE, uint8_t{1});
   answer.attribute(RDMA_NLDEV_SYS_ATTR_COPY_ON_FORK, uint8_t{1});
   return 0;
 }
 
-int answer_one(Answer& answer, const Question& question) {
+int answer_one(NetlinkAnswer& answer, const Question& question) {
   const uint16_t type = question.header.nlmsg_type;
   if (RDMA_NL_GET_CLIENT(type) != RDMA_NL_NLDEV) return EINVAL;
   switch (RDMA_NL_GET_OP(type)) {
@@ -376,7 +376,7 @@ std::optional<ssize_t> answer_rdma_question(int descriptor, const iovec* pieces,
   if (header.nlmsg_len > bytes.size()) return static_cast<ssize_t>(bytes.size());
   const uint32_t receiver = receiver_of(descriptor);
   if (receiver == 0) return -1;
-  Answer answer(header, receiver);
+  NetlinkAnswer answer(header, receiver);
   const int error = answer_one(answer, read_question(bytes.data(), header));
   const bool is_dump = (header.nlmsg_flags & NLM_F_DUMP) != 0;
   if (error != 0 || ((header.nlmsg_flags & NLM_F_ACK) != 0 && !is_dump)) answer.acknowledge(-error);

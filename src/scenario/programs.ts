@@ -36,6 +36,11 @@ export function resolveTcp(entries: readonly TrafficInput[], context: TrafficCon
   });
 }
 
+/** Whether a run is to wait for one of its programs before it ends. */
+export function awaitsPrograms({ programs }: { programs: readonly Pick<Program, "background">[] }): boolean {
+  return programs.some(({ background }) => !background);
+}
+
 /** One program for each host of an entry. Errors go to `context.found`. */
 export function resolvePrograms(entries: readonly TrafficInput[], context: TrafficContext): Program[] {
   const placed = ofPattern(entries, "program");

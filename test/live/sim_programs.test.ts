@@ -144,4 +144,39 @@ describeVirtual("programs in virtual time", () => {
       expect(one.output(name)).toBe(other.output(name));
     expect(one.programs).toEqual(other.programs);
   });
+
+  it("run beside message graphs, and the run lasts as long as either", async () => {
+    const graph = (more = "") => `  - { id: g, pattern: collective, collective: broadcast, size: 1MB, ranks: 2${more} }
+transport: { type: rc }`;
+    const alone = await run(graph());
+    const [time] = alone.graphs.map(({ time_s }) => time_s as number) as [number];
+    expect(time).toBeGreaterThan(80e-6);
+    const sleeper = (seconds: number, more = "") => `  - { id: p, on: b, run: "sleep ${seconds}"${more} }\n${graph()}`;
+    const [longer, shorter, background] = await Promise.all([
+      run(sleeper(0.5)),
+      run(sleeper(0.00001)),
+      run(sleeper(0.5, ", background: true")),
+    ]);
+    for (const one of [longer, shorter, background]) expect(one.graphs[0]?.time_s).toBe(time);
+    for (const one of [longer, shorter]) expect(one.programs.p?.failure).toBeUndefined();
+    expect([longer, shorter, background].map(({ duration_s }) => duration_s)).toEqual([0.5, time, time]);
+  });
+
+  itUnless(kNoPerftest, "share links with message graphs", async () => {
+    const programs = pair("ib_write_bw -n 1000 --report_gbits");
+    const graph = "  - { id: g, pattern: collective, collective: broadcast, size: 256MB, ranks: 2, place: [b, a] }";
+    const link = "{ rate: 1Gbps, delay: 1us }";
+    const reliable = "\ntransport: { type: rc }";
+    const [program, own, both] = await Promise.all([
+      run(`${programs}${reliable}`, link),
+      run(`${graph}${reliable}`, link),
+      run(`${programs}\n${graph}${reliable}`, link),
+    ]);
+    const average = ({ output }: typeof both) => figures(output("client.out"))[3] as number;
+    // Both go from b to a, and DCQCN shares the link as it does.
+    expect(average(both) / average(program)).toBeLessThan(0.8);
+    const took = ({ graphs }: typeof both) => graphs[0]?.time_s as number;
+    const payload = 1000 * 65_536 * 8;
+    expect(took(both)).toBeGreaterThan(took(own) + (0.9 * payload) / 1e9);
+  });
 });

@@ -10,6 +10,7 @@ export interface Done extends Finished {
   duration_s: number;
   fidelity: Result["fidelity"];
   programs: NonNullable<Result["programs"]>;
+  graphs: NonNullable<Result["graphs"]>;
   output(name: string): string;
 }
 
@@ -32,14 +33,14 @@ export async function run(traffic: string, link = "{ rate: 100Gbps, delay: 1us }
   expect([0, 3, 4], done.stderr).toContain(done.status);
   await running.nothingLeft();
   expect(leftFolders(running.child.pid)).toEqual([]);
-  const { programs = {}, duration_s, fidelity } = JSON.parse(readFileSync(join(out, "result.json"), "utf8")) as Result;
-  return {
-    ...done,
+  const {
+    programs = {},
+    graphs = [],
     duration_s,
     fidelity,
-    programs,
-    output: (name) => readFileSync(join(out, "programs", name), "utf8"),
-  };
+  } = JSON.parse(readFileSync(join(out, "result.json"), "utf8")) as Result;
+  const output = (name: string) => readFileSync(join(out, "programs", name), "utf8");
+  return { ...done, duration_s, fidelity, programs, graphs, output };
 }
 
 /** Folders of sockets of a simulation, by its process: a run leaves none. */

@@ -14,6 +14,7 @@ import { Fabric } from "../../scenario/fabric.js";
 import { rerouteTimes } from "../../scenario/failures.js";
 import { kCalculate } from "../../scenario/graphs/graph.js";
 import { Share } from "../../scenario/parts.js";
+import { awaitsPrograms } from "../../scenario/programs.js";
 import { switchPorts } from "../../scenario/topology.js";
 import { flowsAt } from "../../scenario/traffic.js";
 import type { HostConfig, Scenario, SwitchConfig } from "../../scenario/types.js";
@@ -218,8 +219,12 @@ class RunningLab implements LabAccess {
   /** Waits until the scenario's duration is over, or somebody ends it. */
   async traffic(): Promise<void> {
     const { signal, residents } = this.options;
-    // Programs that are all the traffic there is tell by themselves when it is over.
-    const done = () => (this.asWritten.flows.length === 0 && (residents?.done() ?? false)) || this.graphsDone();
+    const awaited = awaitsPrograms(this.asWritten);
+    // Programs that are all the traffic there is tell by themselves when it is over, and message graphs wait for them.
+    const done = () =>
+      this.graphs === undefined
+        ? this.asWritten.flows.length === 0 && (residents?.done() ?? false)
+        : this.graphsDone() && (!awaited || (residents?.done() ?? false));
     while (this.now() < this.asWritten.duration && !signal.aborted && !done()) {
       await this.rates.wait(kWatchMs);
       this.rates.apply();

@@ -23,6 +23,7 @@ import { Fabric, type SwitchTable } from "../../scenario/fabric.js";
 import { allOutages, linksAvoided, linksDown, networkEvents } from "../../scenario/failures.js";
 import { type Outage, timesDown } from "../../scenario/faults.js";
 import type { FileRequest } from "../../scenario/places.js";
+import { awaitsPrograms } from "../../scenario/programs.js";
 import type { Link, Scenario } from "../../scenario/types.js";
 import { GraphWatch } from "../graph_watch.js";
 import { checkForSimulation } from "./check.js";
@@ -134,7 +135,7 @@ function sameLinks(a: ReadonlySet<Link>, b: ReadonlySet<Link>): boolean {
 
 class Run {
   now = 0;
-  /** When the last program ended, where nothing else was to happen. */
+  /** When the last program ended, where nothing but message graphs was to happen besides. */
   #programsEnd: number | undefined;
   private readonly recorder: Recorder;
   private readonly completions: Completions;
@@ -173,12 +174,13 @@ class Run {
     this.outages = allOutages(scenario);
   }
 
-  /** Whether message graphs have come to their end, or cannot; or programs, where nothing else was to happen. */
+  /** Whether message graphs have come to their end, or cannot, and programs that are waited for; or these, without other traffic. */
   get done(): boolean {
-    return this.graphs?.done ?? this.#programsEnd !== undefined;
+    const programs = this.#programsEnd !== undefined;
+    return this.graphs === undefined ? programs : this.graphs.done && (programs || !awaitsPrograms(this.scenario));
   }
 
-  /** Goes on until virtual time `until`, until message graphs are done, or until aborted. */
+  /** Goes on until virtual time `until`, until message graphs and programs are done, or until aborted. */
   async to(until: number, signal: AbortSignal): Promise<void> {
     let stop = this.graphs?.nextLook(this.now, until) ?? until;
     while (!signal.aborted && !this.done) {
@@ -241,7 +243,8 @@ class Run {
     const graphs = this.graphs?.results(times, fabric, this.addon);
     // What has ended lasted until its end, whatever the scenario allowed it.
     const stuck = this.graphs?.stuck === undefined ? undefined : this.now;
-    const ended = this.graphs?.endedAt ?? stuck ?? this.#programsEnd;
+    const ends = [this.graphs?.endedAt ?? stuck, this.#programsEnd].filter((at) => at !== undefined);
+    const ended = this.done ? Math.max(...ends) : undefined;
     const scenario = ended === undefined ? this.scenario : { ...this.scenario, duration: ended };
     const skipped = simulation.fastForward();
     const learned = simulation.learned();
@@ -281,7 +284,8 @@ class Run {
   }
 
   #lookAtPrograms(): void {
-    if (this.programs === undefined || this.scenario.flows.length > 0) return;
+    if (this.programs === undefined || !awaitsPrograms(this.scenario)) return;
+    if (this.scenario.flows.length > 0 && this.graphs === undefined) return;
     const states = this.simulation.programs();
     const { programs } = this.scenario;
     const done = states.every(

@@ -4,6 +4,7 @@ import { packageVersion } from "../../base/package_version.js";
 import { formatTime } from "../../base/units.js";
 import type { LabNetwork } from "../../host/veth.js";
 import type { NativeAddon } from "../../native/types.js";
+import { awaitsPrograms } from "../../scenario/programs.js";
 import type { Scenario } from "../../scenario/types.js";
 import type { LabAccess, OpenLab } from "../lab/access.js";
 import { labDevices } from "../lab/devices.js";
@@ -111,8 +112,7 @@ export class LabResidents implements Residents {
   }
 
   done(): boolean {
-    const waitedFor =
-      this.scenario.programs.some(({ background }) => !background) || this.#streams.some(({ ends }) => ends);
+    const waitedFor = awaitsPrograms(this.scenario) || this.#streams.some(({ ends }) => ends);
     return waitedFor && (this.#programs?.done ?? false) && this.#streams.every((one) => one.done || !one.ends);
   }
 
