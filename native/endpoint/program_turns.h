@@ -22,7 +22,7 @@ inline constexpr const char* kProgramVariable = "WEIR_VIRTUAL_PROGRAM";
 inline constexpr const char* kHostVariable = "WEIR_HOST";
 inline constexpr const char* kNamesVariable = "WEIR_VIRTUAL_NAMES";
 
-inline constexpr uint32_t kTurnsLayout = 3;  // changes with all that is here
+inline constexpr uint32_t kTurnsLayout = 4;  // changes with all that is here
 inline constexpr uint32_t kTurnPlaces = 1024;
 inline constexpr uint32_t kTurnPrograms = 256;
 inline constexpr uint32_t kTurnPorts = 16;
@@ -59,19 +59,24 @@ struct TurnPlace {
   std::atomic<uint32_t> nic;  // its host's
   std::atomic<uint32_t> causes;
   std::atomic<uint32_t> deed;
-  std::atomic<uint32_t> woken;  // what has happened since it gave its turn back, of Cause
+  std::atomic<uint32_t> deed_after;  // what counts from the time `from` on, likewise
+  std::atomic<uint32_t> woken;       // what has happened since it gave its turn back, of Cause
   // Numbers of it and of its process in the program's namespace; 0: it has not begun.
   std::atomic<uint32_t> thread;
   std::atomic<uint32_t> process;
   std::atomic<int64_t> until;  // virtual ns; kNever: no time ends it
+  std::atomic<int64_t> from;   // virtual ns: it goes on then at the earliest, as it computes until then
 };
 
 struct TurnMemory {
   uint32_t layout;
-  std::atomic<int64_t> now;      // virtual ns
-  std::atomic<uint32_t> places;  // so many have been taken, some of them again
+  std::atomic<int64_t> now;         // virtual ns
+  std::atomic<uint32_t> places;     // so many have been taken, some of them again
+  std::atomic<uint32_t> want_room;  // threads that wait for room in a pipe or socket
   // Ports at which each program listens; 0: none.
   std::atomic<uint16_t> ports[kTurnPrograms][kTurnPorts];
+  // Virtual time that each program takes for a time of the processor that it uses; 0: none.
+  std::atomic<double> compute[kTurnPrograms];
   TurnPlace place[kTurnPlaces];
 };
 
@@ -87,6 +92,8 @@ inline uint32_t take_turn_place(TurnMemory& memory, uint32_t program, uint32_t n
   place.nic.store(nic, std::memory_order_relaxed);
   place.thread.store(0, std::memory_order_relaxed);
   place.process.store(0, std::memory_order_relaxed);
+  place.from.store(0, std::memory_order_relaxed);
+  place.deed_after.store(TurnPlace::kNothing, std::memory_order_relaxed);
   place.state.store(TurnPlace::begins, std::memory_order_release);
   if (number == taken) memory.places.store(taken + 1, std::memory_order_relaxed);
   return number;

@@ -46,6 +46,8 @@ void ProgramTransports::stop() {
 void ProgramTransports::run() {
   ::prctl(PR_SET_TIMERSLACK, kTimerSlack);
   if (weir_turns_serve != nullptr) weir_turns_serve();
+  // A caller that computes for a time polls then, and what has come meanwhile is there.
+  const bool left = weir_turns_computes == nullptr || !weir_turns_computes();
   Time looked = 0;
   Time nap = kShortestDoze;
   bool rung = false;  // rung by the daemon, in its last nap
@@ -58,7 +60,7 @@ void ProgramTransports::run() {
       look();
     }
     std::unique_lock lock(mutex_, std::defer_lock);
-    const bool helped = !rung && now - polled_.load(std::memory_order_relaxed) < kPolledLately;
+    const bool helped = left && !rung && now - polled_.load(std::memory_order_relaxed) < kPolledLately;
     if (helped || !lock.try_lock()) {
       rung = this->nap(nap, helped);
       nap = std::min(2 * nap, kLongestDoze);

@@ -22,6 +22,7 @@ namespace {
 constexpr uint8_t kEct0 = 2;
 // Of real time.
 constexpr Time kLongestRun = 50 * kMillisecond;
+constexpr double kMostCompute = 1'000;
 
 std::string text_of(const uint8_t* ip) {
   char text[INET_ADDRSTRLEN] = {};
@@ -45,6 +46,7 @@ ProgramHosts::ProgramHosts(const SimulationConfig& config, ProgramPlan plan)
             "it is one with queue pairs for programs");
     const auto exists = [&](uint32_t other) { return other < plan_.programs.size(); };
     require(std::ranges::all_of(one.after, exists), "programs.after", "they are programs that exist");
+    require(one.compute >= 0 && one.compute <= kMostCompute, "programs.compute", "it is 0 to 1000");
   }
 }
 
@@ -251,6 +253,7 @@ void ProgramHosts::start(uint32_t number, Time now) {
   set(kPlaceVariable, std::to_string(turns_.take_place(number, one.nic)));
   set(kProgramVariable, std::to_string(number));
   set(kNamesVariable, names);
+  turns_.set_compute(number, one.compute);
   states_[number].started = now;
   turns_.set_process(number, start_program(how));
 }

@@ -18,6 +18,7 @@ struct PlannedProgram {
   Time start = 0;
   std::vector<uint32_t> after;
   uint32_t listens = 0;
+  double compute = 0;
   std::string output;
   std::string errors;
 };
@@ -29,6 +30,7 @@ void describe(auto& v, Of<PlannedProgram> auto& program) {
   v("start", program.start, field::ns("Not before."));
   v("after", program.after, field::any("Numbers of the programs that have to be ready."));
   v("listens", program.listens, field::within(0, 65535, "It is ready when it listens at this port; 0: when it has ended well."));
+  v("compute", program.compute, field::any("Virtual time that it takes for a time of the processor that it uses; 0: none."));
   v("output", program.output, field::any("Path of the file that is its standard output."));
   v("errors", program.errors, field::any("Of its standard error."));
 }

@@ -55,6 +55,7 @@ Turns::Turns(std::string path, uint32_t nics, std::function<bool()> serve)
     : path_(std::move(path)),
       serve_(std::move(serve)),
       seen_(kTurnPlaces),
+      later_(kTurnPlaces),
       processes_(kTurnPrograms),
       overran_(kTurnPrograms),
       writes_(nics),
@@ -93,11 +94,14 @@ bool Turns::listens(uint32_t program, uint16_t port) const {
                              [&](const auto& one) { return one.load(std::memory_order_relaxed) == port; });
 }
 
+void Turns::set_compute(uint32_t program, double factor) { memory_->compute[program].store(factor, std::memory_order_relaxed); }
+
 bool Turns::may_go_on(uint32_t number) {
   const TurnPlace& place = memory_->place[number];
   const uint32_t state = place.state.load(std::memory_order_acquire);
   if (state == TurnPlace::begins) return true;
   if (state != TurnPlace::waits) return false;
+  if (place.from.load(std::memory_order_relaxed) > memory_->now.load(std::memory_order_relaxed)) return false;
   return (news_of(number) & (place.causes.load(std::memory_order_relaxed) | TurnPlace::kTime)) != 0;
 }
 
@@ -129,6 +133,10 @@ void Turns::run(Time now, const std::function<void(uint32_t, int)>& ended) {
   if (!told_ && now < next_) return;
   told_ = false;
   memory_->now.store(now, std::memory_order_release);
+  for (uint32_t place = 0; place < std::min(memory_->places.load(std::memory_order_relaxed), kTurnPlaces); ++place) {
+    const bool counts = memory_->place[place].from.load(std::memory_order_relaxed) <= now;
+    if (later_[place] != TurnPlace::kNothing && counts) count(place, std::exchange(later_[place], TurnPlace::kNothing));
+  }
   for (bool more = true; more;) {
     more = false;
     // Threads that begin meanwhile have their turns in this round, too.
@@ -147,18 +155,27 @@ void Turns::give(uint32_t number, const std::function<void(uint32_t, int)>& ende
   place.woken.store(news_of(number), std::memory_order_relaxed);
   seen_[number] = seeing(place);
   place.deed.store(TurnPlace::kAnything, std::memory_order_relaxed);
+  place.deed_after.store(TurnPlace::kNothing, std::memory_order_relaxed);
+  place.from.store(0, std::memory_order_relaxed);
   place.state.store(TurnPlace::runs, std::memory_order_relaxed);
   place.turn.store(1, std::memory_order_release);
   wake(place.turn);
   const bool lives = await(place, program, ended);
   const uint32_t deed = lives ? place.deed.load(std::memory_order_relaxed) : TurnPlace::kAnything;
+  // What it has seen in its turn is nothing new to it.
+  if (deed != TurnPlace::kNothing) seen_[number] = seeing(place);
+  count(number, deed);
+  later_[number] = lives ? place.deed_after.load(std::memory_order_relaxed) : TurnPlace::kNothing;
+}
+
+// Has others look at what the thread has done, but not the thread itself.
+void Turns::count(uint32_t number, uint32_t deed) {
+  const TurnPlace& place = memory_->place[number];
+  Seen& own = seen_[number];
   last_process_ = number_of_process(place);
-  if (deed == TurnPlace::kAnything) ++all_changes_;
-  if (deed >= TurnPlace::kWrites) ++writes_of(place);
-  if (deed != TurnPlace::kNothing) {
-    ++processes_seen_[last_process_].changes;
-    seen_[number] = seeing(place);
-  }
+  if (deed == TurnPlace::kAnything) ++all_changes_, ++own.others;
+  if (deed >= TurnPlace::kWrites) ++writes_of(place), ++own.writes;
+  if (deed != TurnPlace::kNothing) ++processes_seen_[last_process_].changes, ++own.own;
   // Requests come by sockets. Who asked goes on by the answer.
   if (deed == TurnPlace::kAnything && serve_()) ++all_changes_;
 }
@@ -218,7 +235,9 @@ Time Turns::find_deadline() const {
   for (uint32_t i = 0; i < std::min(memory_->places.load(std::memory_order_relaxed), kTurnPlaces); ++i) {
     const TurnPlace& place = memory_->place[i];
     if (place.state.load(std::memory_order_acquire) != TurnPlace::waits) continue;
-    next = std::min<Time>(next, place.until.load(std::memory_order_relaxed));
+    const Time from = place.from.load(std::memory_order_relaxed);
+    const bool computes = from > memory_->now.load(std::memory_order_relaxed);
+    next = std::min<Time>(next, computes ? from : place.until.load(std::memory_order_relaxed));
   }
   return next;
 }

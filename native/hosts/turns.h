@@ -33,6 +33,8 @@ class Turns {
   // Whether it was ended because a thread of it never waited.
   bool overran(uint32_t program) const { return overran_[program]; }
   bool listens(uint32_t program, uint16_t port) const;
+  // Virtual time that the program takes for a time of the processor that it uses; 0: none. Before its first turn.
+  void set_compute(uint32_t program, double factor);
   // Number of the process of the thread that has had a turn last. Two processes may have one.
   uint32_t last_process() const { return last_process_; }
   // A NIC has something for that process; `rings`: also if it sleeps.
@@ -78,6 +80,7 @@ class Turns {
   uint64_t& writes_of(const TurnPlace& place);
   Seen seeing(const TurnPlace& place) const;
   void give(uint32_t place, const std::function<void(uint32_t, int)>& ended);
+  void count(uint32_t place, uint32_t deed);
   bool await(TurnPlace& place, uint32_t program, const std::function<void(uint32_t, int)>& ended);
   void await_end(TurnPlace& place, pid_t first);
 
@@ -85,6 +88,7 @@ class Turns {
   std::function<bool()> serve_;
   TurnMemory* memory_ = nullptr;
   std::vector<Seen> seen_;
+  std::vector<uint32_t> later_;  // deeds of places that count from a time on
   std::vector<pid_t> processes_;
   std::vector<bool> overran_;
   std::vector<uint64_t> writes_;  // to memory that processes share, by NIC

@@ -26,6 +26,8 @@ struct TurnsBed {
     uint32_t causes = 0;
     Time until = kNever;
     TurnPlace::Deed deed = TurnPlace::kAnything;
+    Time from = 0;
+    TurnPlace::Deed deed_after = TurnPlace::kNothing;
   };
   struct Turn {
     uint32_t place;
@@ -54,6 +56,8 @@ struct TurnsBed {
         memory->place[place].causes = wait.causes;
         memory->place[place].until = wait.until;
         memory->place[place].deed = wait.deed;
+        memory->place[place].from = wait.from;
+        memory->place[place].deed_after = wait.deed_after;
         give(place, TurnPlace::waits);
       }
       await(place);
@@ -111,6 +115,29 @@ TEST_CASE("turns: what a thread does has others look, but not what it finds undo
   bed.add(2, {});
   CHECK(bed.run(11) == Taken{{2, 11}, {0, 11}, {1, 11}});
   CHECK(bed.run(20) == Taken{{0, 20}, {1, 20}});
+}
+
+TEST_CASE("turns: who computes goes on when that has passed, and what it did meanwhile counts then") {
+  TurnsBed bed;
+  constexpr uint32_t kOthers = TurnPlace::kOthers;
+  constexpr auto kNothing = TurnPlace::kNothing;
+  constexpr auto kAnything = TurnPlace::kAnything;
+  bed.add(0, {{.causes = kOthers, .deed = kNothing, .from = 30, .deed_after = kAnything}, {.until = 60, .deed = kNothing}});
+  bed.add(1, {{.causes = kOthers, .deed = kNothing}, {.until = 60, .deed = kNothing}});
+  CHECK(bed.run(0) == Taken{{0, 0}, {1, 0}});
+  CHECK(bed.turns.next_deadline() == 30);
+  // A third has done something: who computes does not look yet, the other does.
+  bed.add(2, {{.until = 60}});
+  CHECK(bed.run(10) == Taken{{2, 10}, {1, 10}});
+  CHECK(bed.turns.next_deadline() == 30);
+  CHECK(bed.run(30) == Taken{{0, 30}});
+  // Two compute for the same time, and nobody hears of either before.
+  bed.add(2, {{.causes = kOthers, .deed = kNothing, .from = 45, .deed_after = kAnything}, {.until = 60, .deed = kNothing}});
+  bed.add(2, {{.causes = kOthers, .deed = kNothing, .from = 45, .deed_after = kAnything}, {.until = 60, .deed = kNothing}});
+  CHECK(bed.run(31) == Taken{{3, 31}, {4, 31}});
+  CHECK(bed.turns.next_deadline() == 45);
+  CHECK(bed.run(45) == Taken{{3, 45}, {4, 45}});
+  CHECK(bed.run(60).size() >= 5);
 }
 
 TEST_CASE("turns: news of a NIC are for the process that has it, and for its threads that sleep when it rings") {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "engine/virtual_turns.h"
 #include "verbs/posting.h"
 
 namespace weir {
@@ -59,6 +60,7 @@ int post(ProgramQueuePair& qp, Batch& batch) {
 }
 
 int complete(ibv_qp_ex* qp) {
+  const AnsweredCall call(true);
   Batch& batch = batch_of(qp);
   const int error = post(pair_of(&qp->qp_base), batch);
   batch.mutex.unlock();

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <new>
 
+#include "engine/virtual_turns.h"
 #include "verbs/provider.h"
 #include "verbs/recording.h"
 
@@ -21,6 +22,7 @@ void show(ibv_cq_ex* cq) {
 }
 
 int start_poll(ibv_cq_ex* cq, ibv_poll_cq_attr* attributes) {
+  const AnsweredCall call(false);
   if (attributes->comp_mask != 0) return EINVAL;
   CompletionQueue& queue = polled(cq);
   if (queue.empty()) nic_of(cq->context).help(&queue);
@@ -50,6 +52,7 @@ int next_poll(ibv_cq_ex* cq) {
 }
 
 void end_poll(ibv_cq_ex* cq) {
+  const AnsweredCall call(false);
   CompletionQueue& queue = polled(cq);
   queue.read.store(queue.at + 1, std::memory_order_release);
   queue.readers.unlock();

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 
+#include "engine/virtual_turns.h"
 #include "verbs/recording.h"
 
 namespace weir {
@@ -23,6 +24,7 @@ int do_locally(ProgramNic& nic, ProgramQueuePair& qp, const ibv_send_wr& wr) {
 }
 
 int post_send(ibv_qp* base, ibv_send_wr* wr, ibv_send_wr** bad) {
+  const AnsweredCall call(true);
   ProgramQueuePair& qp = pair_of(base);
   ProgramNic& nic = nic_of(base->context);
   const std::lock_guard lock(nic.mutex());
@@ -38,6 +40,7 @@ int post_send(ibv_qp* base, ibv_send_wr* wr, ibv_send_wr** bad) {
 }
 
 int post_recv(ibv_qp* base, ibv_recv_wr* wr, ibv_recv_wr** bad) {
+  const AnsweredCall call(true);
   ProgramQueuePair& qp = pair_of(base);
   ProgramNic& nic = nic_of(base->context);
   const std::lock_guard lock(nic.mutex());

@@ -31,6 +31,7 @@ constexpr int kNoShell = 127;
 // Only a program that could not become another comes back.
 template <class Execute>
 int become(const Execute& execute) {
+  let_pass();
   pause_watch(true);
   let_read_ticks(true);
   const int result = execute();

@@ -11,6 +11,7 @@
 #include <cerrno>
 
 #include "verbs/preload.h"
+#include "verbs/preload_compute.h"
 #include "verbs/preload_turns.h"
 
 namespace {
@@ -38,8 +39,11 @@ int slept(Time left, timespec* rest) {
 
 int tell_time(clockid_t clock, timespec* out, const void* from) {
   if (!in_virtual_time()) return static_cast<int>(::syscall(SYS_clock_gettime, clock, out));
-  // What a program computes takes no time.
-  *out = as_timespec(is_of_processor(clock) ? 0 : base_of(clock) + read_clock(from));
+  // Clocks of others' processors are not kept.
+  const Time of_processor = clock == CLOCK_THREAD_CPUTIME_ID    ? computed_by_thread()
+                            : clock == CLOCK_PROCESS_CPUTIME_ID ? computed_by_process()
+                                                                : 0;
+  *out = as_timespec(is_of_processor(clock) ? of_processor : base_of(clock) + read_clock(from));
   return 0;
 }
 

@@ -190,6 +190,7 @@ WEIR_EXPORT int connect(int descriptor, const sockaddr* address, socklen_t lengt
   static const auto real = next<int (*)(int, const sockaddr*, socklen_t)>("connect");
   in_addr own;
   if (!in_virtual_time() || !find_own_address(own)) return real(descriptor, address, length);
+  let_pass();
   bind_to_own(descriptor, address);
   const int result = real(descriptor, address, length);
   const auto* four_of = reinterpret_cast<const sockaddr_in*>(address);
@@ -205,6 +206,7 @@ WEIR_EXPORT int connect(int descriptor, const sockaddr* address, socklen_t lengt
 
 WEIR_EXPORT int listen(int descriptor, int backlog) {
   static const auto real = next<int (*)(int, int)>("listen");
+  let_pass();
   const int result = real(descriptor, backlog);
   sockaddr_storage own{};
   socklen_t length = sizeof own;

@@ -9,6 +9,7 @@
 
 #include "engine/virtual_turns.h"
 #include "verbs/preload.h"
+#include "verbs/preload_compute.h"
 #include "verbs/preload_turns.h"
 
 namespace {
@@ -69,10 +70,11 @@ Time patience(Time now) {
 
 // Returns whether the program is to look.
 bool poll_in_vain(const void* queue) {
+  const OwnWork work;
   if (!poller.at_nic) {
     if (!has_looked(queue)) return true;
     poller.count = 0;
-    if (shares_memory() && (knows_writes() ? has_written() : poller.echoes < kMostEchoes)) note_deed(TurnPlace::kWrites);
+    if (shares_memory() && (knows_writes() ? has_written() : poller.echoes < kMostEchoes)) note_written();
   }
   const Time now = virtual_now();
   poller.turns = poller.instant == now ? poller.turns + 1 : 0;
@@ -104,11 +106,23 @@ WEIR_EXPORT void weir_turns_found() {
 
 WEIR_EXPORT void weir_turns_tell() { note_deed(TurnPlace::kOwn); }
 
+WEIR_EXPORT void weir_turns_act() { let_pass(); }
+
+WEIR_EXPORT void weir_turns_work(bool begins) {
+  if (begins) {
+    begin_own_work();
+  } else {
+    end_own_work();
+  }
+}
+
+WEIR_EXPORT bool weir_turns_computes() { return computes(); }
+
 WEIR_EXPORT void weir_turns_serve() { begin_to_serve(); }
 
 WEIR_EXPORT Time weir_turns_now() {
   timespec now{};
-  if (in_virtual_time()) return kVirtualBoot + virtual_now();
+  if (in_virtual_time()) return kVirtualBoot + time_of_network();
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   return time_of(now);
 }

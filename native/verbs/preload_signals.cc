@@ -87,6 +87,7 @@ WEIR_EXPORT int sigwait(const sigset_t* set, int* signal) {
 // Whoever it ends is found to have ended in its turn.
 WEIR_EXPORT int kill(pid_t process, int signal) {
   static const auto real = next<int (*)(pid_t, int)>("kill");
+  if (in_virtual_time()) let_pass();
   const int result = real(process, signal);
   if (result == 0 && signal != 0 && in_virtual_time()) hurry(process);
   return result;

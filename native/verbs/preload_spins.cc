@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "verbs/preload.h"
+#include "verbs/preload_compute.h"
 #include "verbs/preload_patches.h"
 #include "verbs/preload_turns.h"
 
@@ -148,6 +149,10 @@ void take_out(Plant& plant) {
 
 constexpr greg_t kTrapFlag = 0x100;
 
+// The clock that has this thread looked at.
+thread_local timer_t clock_of_thread __attribute__((tls_model("initial-exec")));
+thread_local bool has_clock __attribute__((tls_model("initial-exec"))) = false;
+
 // The thread is where the plant is. Returns whether it goes on step by step.
 bool passes(Plant& plant, const greg_t* registers) {
   const uint8_t* const code = plant.code;
@@ -167,6 +172,7 @@ bool passes(Plant& plant, const greg_t* registers) {
 
 // An instruction of a round has run. Another trap is the program's own, and ends it.
 void on_step(int signal, siginfo_t*, void* context) {
+  const TrapWork work(true);
   auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
   if (round_.of == nullptr) {
     ::signal(signal, SIG_DFL);
@@ -184,7 +190,7 @@ void on_step(int signal, siginfo_t*, void* context) {
 
 void look(int, siginfo_t*, void* context) {
   const auto& registers = static_cast<const ucontext_t*>(context)->uc_mcontext.gregs;
-  if (turns_given() % 2 != 0 || in_system_call(registers)) return;
+  if (turns_given() % 2 != 0 || is_own_work() || in_system_call(registers)) return;
   Sample now;
   now.turns = turns_given();
   now.readings = readings();
@@ -193,11 +199,12 @@ void look(int, siginfo_t*, void* context) {
   std::ranges::transform(kLoaded, std::begin(now.loaded), [&](int which) { return registers[which]; });
   auto& [last, alike, repeats, wait] = samples;
   constexpr uint32_t kKept = Samples::kKept;
-  if (alike == 0 || !now.is_like(last[(alike - 1) % kKept])) samples = {};
+  if (alike == 0 || !now.is_like(last[(alike - 1) % kKept])) samples = {}, note_look();
   repeats |= std::any_of(last, last + std::min(alike, kKept), [&](const Sample& one) { return now.is_same(one); });
   Sample& kept = last[alike++ % kKept];
   kept = now;
   if (alike < (repeats ? kAlike : kAlikeOfCounters)) return;
+  forget_computing();
   if (repeats && plant(reinterpret_cast<uint8_t*>(registers[REG_RIP]))) return;
   wait_for_change(wait, true);
   kept.turns = turns_given();
@@ -263,10 +270,17 @@ void watch_spins() {
   event.sigev_signo = kSignal;
   event._sigev_un._tid = ::gettid();
   static const auto set = next<int (*)(timer_t, int, const itimerspec*, itimerspec*)>("timer_settime");
-  timer_t timer;
-  if (!begun || make(CLOCK_THREAD_CPUTIME_ID, &event, &timer) != 0) return;
+  if (!begun || make(CLOCK_THREAD_CPUTIME_ID, &event, &clock_of_thread) != 0) return;
+  has_clock = true;
   const itimerspec each{{0, kSample}, {0, kSample}};
-  set(timer, 0, &each, nullptr);
+  set(clock_of_thread, 0, &each, nullptr);
+#endif
+}
+
+void end_watch() {
+#if defined(__x86_64__)
+  static const auto remove = next<int (*)(timer_t)>("timer_delete");
+  if (std::exchange(has_clock, false)) remove(clock_of_thread);
 #endif
 }
 

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <vector>
 
 #include "verbs/preload.h"
 #include "verbs/preload_turns.h"
@@ -22,13 +23,18 @@ namespace {
 using namespace weir;
 
 // Streams without a descriptor, and such as are made of calls, see to it themselves.
+bool may_wait(FILE* stream) {
+  struct stat kind {};
+  return stream->_fileno >= 0 && ::fstat(stream->_fileno, &kind) == 0 && !S_ISREG(kind.st_mode);
+}
+
 void await_bytes(FILE* stream) {
   if (!in_virtual_time() || stream->_IO_read_ptr < stream->_IO_read_end || ::feof_unlocked(stream) != 0) return;
-  struct stat kind {};
-  if (stream->_fileno < 0 || ::fstat(stream->_fileno, &kind) != 0 || S_ISREG(kind.st_mode)) return;
+  if (!may_wait(stream)) return;
   pollfd one{stream->_fileno, POLLIN, 0};
   while (::poll(&one, 1, -1) < 0 && errno == EINTR) {
   }
+  note_read();
 }
 
 int take(FILE* stream) {
@@ -80,6 +86,42 @@ size_t take_all(void* out, size_t size, size_t count, FILE* stream) {
   return got / size;
 }
 
+// What a stream has, byte by byte, for another that is made of calls.
+struct Source {
+  FILE* stream;
+  bool over = false;
+};
+ssize_t read_source(void* given, char* out, size_t room) {
+  Source& source = *static_cast<Source*>(given);
+  if (source.over || room == 0) return 0;
+  const int one = take(source.stream);
+  if (one == EOF) return ::ferror_unlocked(source.stream) != 0 ? -1 : 0;
+  *out = static_cast<char>(one);
+  return 1;
+}
+
+// As vfscanf(), by one of libc's: it reads from a stream in the place of this one, which waits in turns.
+using Scan = int (*)(FILE*, const char*, va_list);
+int scan(Scan real, FILE* stream, const char* format, va_list arguments) {
+  if (!in_virtual_time() || !may_wait(stream)) return real(stream, format, arguments);
+  const Lock lock(stream);
+  Source source{stream};
+  constexpr cookie_io_functions_t kCalls{.read = read_source, .write = nullptr, .seek = nullptr, .close = nullptr};
+  FILE* const other = ::fopencookie(&source, "r", kCalls);
+  if (other == nullptr) return EOF;
+  ::setvbuf(other, nullptr, _IONBF, 0);
+  const int result = real(other, format, arguments);
+  const int error = errno;
+  // What it has read and put back is there again.
+  static const auto rest = next<int (*)(FILE*)>("getc_unlocked");
+  source.over = true;
+  std::vector<int> back;
+  for (int one; (one = rest(other)) != EOF;) back.push_back(one);
+  for (; !back.empty(); back.pop_back()) ::ungetc(back.back(), stream);
+  ::fclose(other);
+  return errno = error, result;
+}
+
 ssize_t take_delimited(char** line, size_t* room, int end, FILE* stream) {
   if (line == nullptr || room == nullptr) return errno = EINVAL, -1;
   size_t count = 0;
@@ -104,6 +146,33 @@ ssize_t take_delimited(char** line, size_t* room, int end, FILE* stream) {
 }  // namespace
 
 extern "C" {
+
+// scanf() and what is like it. Compilers have them call functions of other names, by the standard that tells what some formats
+// mean.
+#define WEIR_SCANS(standard, prefix)                                                                                    \
+  WEIR_EXPORT int standard##_vfscanf(FILE*, const char*, va_list) __asm__(prefix "vfscanf");                            \
+  WEIR_EXPORT int standard##_vscanf(const char*, va_list) __asm__(prefix "vscanf");                                     \
+  WEIR_EXPORT int standard##_fscanf(FILE*, const char*, ...) __asm__(prefix "fscanf");                                  \
+  WEIR_EXPORT int standard##_scanf(const char*, ...) __asm__(prefix "scanf");                                           \
+  int standard##_vfscanf(FILE* stream, const char* format, va_list arguments) {                                         \
+    static const auto real = next<Scan>(prefix "vfscanf");                                                              \
+    return scan(real, stream, format, arguments);                                                                       \
+  }                                                                                                                     \
+  int standard##_vscanf(const char* format, va_list arguments) { return standard##_vfscanf(stdin, format, arguments); } \
+  int standard##_fscanf(FILE* stream, const char* format, ...) {                                                        \
+    va_list arguments;                                                                                                  \
+    va_start(arguments, format);                                                                                        \
+    const int result = standard##_vfscanf(stream, format, arguments);                                                   \
+    va_end(arguments);                                                                                                  \
+    return result;                                                                                                      \
+  }                                                                                                                     \
+  int standard##_scanf(const char* format, ...) {                                                                       \
+    va_list arguments;                                                                                                  \
+    va_start(arguments, format);                                                                                        \
+    const int result = standard##_vfscanf(stdin, format, arguments);                                                    \
+    va_end(arguments);                                                                                                  \
+    return result;                                                                                                      \
+  }
 
 WEIR_EXPORT char* fgets(char* out, int room, FILE* stream) {
   static const auto real = next<char* (*)(char*, int, FILE*)>("fgets");
@@ -150,6 +219,10 @@ WEIR_EXPORT int getchar() { return fgetc(stdin); }
 WEIR_EXPORT int getc_unlocked(FILE* stream) { return take(stream); }
 WEIR_EXPORT int fgetc_unlocked(FILE* stream) { return take(stream); }
 WEIR_EXPORT int getchar_unlocked() { return take(stdin); }
+
+WEIR_SCANS(old, "")
+WEIR_SCANS(c99, "__isoc99_")
+WEIR_SCANS(c23, "__isoc23_")
 
 // What getc_unlocked() calls, where the compiler has put it into the program.
 WEIR_EXPORT int __uflow(FILE* stream) {

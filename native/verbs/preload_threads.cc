@@ -2,16 +2,19 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <new>
 
 #include "verbs/preload.h"
+#include "verbs/preload_compute.h"
 #include "verbs/preload_turns.h"
 
 namespace {
@@ -37,6 +40,26 @@ void* begin_thread(void* given) {
   begin_turns(beginning->place);
   watch_spins();
   return beginning->routine(beginning->argument);
+}
+
+struct Call {
+  void (*function)(sigval);
+  sigval value;
+  uint32_t place;
+};
+
+void* begin_call(void* given) {
+  const Call call = *std::unique_ptr<Call>(static_cast<Call*>(given));
+  begin_turns(call.place);
+  detach_turns();
+  watch_spins();
+  // Whose signals are blocked here is the thread that has made this one, in whatever it was doing.
+  sigset_t own;
+  sigemptyset(&own);
+  for (const int one : {SIGSTKFLT, SIGTRAP, SIGSEGV}) sigaddset(&own, one);
+  ::pthread_sigmask(SIG_UNBLOCK, &own, nullptr);
+  call.function(call.value);
+  return nullptr;
 }
 
 Time until_of(const timespec* at, clockid_t clock) {
@@ -84,6 +107,24 @@ clockid_t clock_of(pthread_cond_t* condition) {
 
 }  // namespace
 
+namespace weir {
+
+void begin_detached(void (*function)(sigval), sigval value, size_t stack) {
+  static const auto real = next<int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>("pthread_create");
+  pthread_attr_t attributes;
+  ::pthread_attr_init(&attributes);
+  ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  if (stack > 0) ::pthread_attr_setstacksize(&attributes, stack);
+  auto call = std::make_unique<Call>(Call{function, value, take_place()});
+  pthread_t thread;
+  const int error = real(&thread, &attributes, begin_call, call.get());
+  ::pthread_attr_destroy(&attributes);
+  if (error != 0) refuse("a thread that cannot be made");
+  (void)call.release();
+}
+
+}  // namespace weir
+
 extern "C" {
 
 WEIR_EXPORT int pthread_create(pthread_t* out, const pthread_attr_t* attributes, void* (*routine)(void*), void* argument) {
@@ -116,6 +157,14 @@ WEIR_EXPORT int pthread_mutex_lock(pthread_mutex_t* mutex) {
   return in_virtual_time() ? lock_in_turns(mutex, ::pthread_mutex_trylock) : real(mutex);
 }
 
+// Others may have it when what was computed with it has passed. Locks of readers and writers are let go of by UCX where it is
+// called by malloc(), whose own lock nobody may wait with.
+WEIR_EXPORT int pthread_mutex_unlock(pthread_mutex_t* mutex) {
+  static const auto real = next<int (*)(pthread_mutex_t*)>("pthread_mutex_unlock");
+  if (computes()) let_pass_in_part();
+  return real(mutex);
+}
+
 WEIR_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t* lock) {
   static const auto real = next<int (*)(pthread_rwlock_t*)>("pthread_rwlock_rdlock");
   return in_virtual_time() ? lock_in_turns(lock, ::pthread_rwlock_tryrdlock) : real(lock);
@@ -137,6 +186,7 @@ WEIR_EXPORT int pthread_barrier_init(pthread_barrier_t* barrier, const pthread_b
 WEIR_EXPORT int pthread_barrier_wait(pthread_barrier_t* barrier) {
   static const auto real = next<int (*)(pthread_barrier_t*)>("pthread_barrier_wait");
   if (!in_virtual_time()) return real(barrier);
+  let_pass();
   auto& ours = *reinterpret_cast<Barrier*>(barrier);
   const uint32_t round = ours.round;
   if (++ours.arrived == ours.count) {
@@ -195,6 +245,12 @@ WEIR_EXPORT int pthread_cond_broadcast(pthread_cond_t* condition) {
   static const auto real = next<int (*)(pthread_cond_t*)>("pthread_cond_broadcast");
   tell_others();
   return real(condition);
+}
+
+WEIR_EXPORT int sem_post(sem_t* semaphore) {
+  static const auto real = next<int (*)(sem_t*)>("sem_post");
+  if (computes()) note_write();
+  return real(semaphore);
 }
 
 WEIR_EXPORT int sem_wait(sem_t* semaphore) {

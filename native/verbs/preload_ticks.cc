@@ -16,8 +16,28 @@
 
 #include "base/random.h"
 #include "verbs/preload.h"
+#include "verbs/preload_compute.h"
 #include "verbs/preload_patches.h"
 #include "verbs/preload_turns.h"
+
+#if defined(__x86_64__)
+// A function with nothing but an instruction that traps.
+extern "C" {
+void weir_turns_halt();
+extern const uint8_t weir_turns_trap[];
+}
+asm(R"(
+  .text
+  .hidden weir_turns_halt, weir_turns_trap
+  .globl weir_turns_halt, weir_turns_trap
+  .type weir_turns_halt, @function
+weir_turns_halt:
+weir_turns_trap:
+  hlt
+  ret
+  .size weir_turns_halt, . - weir_turns_halt
+)");
+#endif
 
 namespace {
 
@@ -43,13 +63,15 @@ void hand_on(int signal, siginfo_t* info, void* context) {
   real(signal, &plain, nullptr);
 }
 
-// What else faults is the program's.
-void on_fault(int signal, siginfo_t* info, void* context) {
+// Whether the fault is one that was put there, or a reading of the counter; then the program goes on.
+bool handle_own(void* context) {
   auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
   const auto* code = reinterpret_cast<const uint8_t*>(registers[REG_RIP]);
-  if (info->si_code == SI_KERNEL && pass_plant(context)) return;
-  const Fault what = info->si_code == SI_KERNEL ? fault_at(code) : Fault::other;
-  if (what == Fault::other) return hand_on(signal, info, context);
+  if (code == weir_turns_trap) return ++registers[REG_RIP], true;
+  const TrapWork work(false);
+  if (pass_plant(context)) return true;
+  const Fault what = fault_at(code);
+  if (what == Fault::other) return false;
   const int error = errno;
   if (what == Fault::loaded) {
     patch_loaded();
@@ -64,10 +86,17 @@ void on_fault(int signal, siginfo_t* info, void* context) {
     registers[REG_RIP] += what == Fault::rdtsc ? 2 : 3;
   }
   errno = error;
+  return true;
+}
+
+// What else faults is the program's.
+void on_fault(int signal, siginfo_t* info, void* context) {
+  if (info->si_code != SI_KERNEL || !handle_own(context)) hand_on(signal, info, context);
 }
 
 [[gnu::constructor(102)]] void begin() {
   if (!in_virtual_time()) return;
+  const OwnWork work;
   static const auto real = next<int (*)(int, const struct sigaction*, struct sigaction*)>("sigaction");
   struct sigaction ours {};
   ours.sa_sigaction = on_fault;
@@ -75,6 +104,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   real(SIGSEGV, &ours, &of_program);
   patch_ticks();
   let_read_ticks(false);
+  measure_traps(weir_turns_halt);
 }
 
 #else

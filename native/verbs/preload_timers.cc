@@ -1,7 +1,8 @@
-// Timers of a program in virtual time. Those that signal are kept in order of time, and raise their signals when the program's
-// first thread has its turn. One with a descriptor is an eventfd, whose counter tells how often it was due, as a timerfd's does.
+// Timers of a program in virtual time. Those that signal, or call a function, do so when the program's first thread has its turn.
+// One with a descriptor is an eventfd, whose counter tells how often it was due, as a timerfd's does.
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/time.h>
@@ -11,12 +12,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <list>
 #include <map>
 #include <utility>
 
 #include "verbs/preload.h"
+#include "verbs/preload_compute.h"
 #include "verbs/preload_turns.h"
 
 namespace {
@@ -40,12 +43,16 @@ struct Timer {
 struct SignalTimer : Timer {
   int signal = SIGALRM;
   bool silent = false;
+  // What a thread of its own calls instead, each time; and room of its stack, 0: any.
+  void (*function)(sigval) = nullptr;
+  sigval value{};
+  size_t stack = 0;
   int overruns = 0;
 };
 
-// The first is that of alarm() and setitimer().
+// The first is that of alarm() and setitimer(). They are looked at until the process is gone.
 std::list<SignalTimer>& signal_timers() {
-  static std::list<SignalTimer> all(1);
+  static std::list<SignalTimer>& all = *new std::list<SignalTimer>(1);
   return all;
 }
 // Timers by their descriptors.
@@ -96,7 +103,12 @@ bool raise_signals() {
     if (times == 0) continue;
     one.overruns = static_cast<int>(times - 1);
     if (one.silent) continue;
+    if (one.function != nullptr) {
+      begin_detached(one.function, one.value, one.stack);
+      continue;
+    }
     any = true;
+    const ProgramsWork handles;
     ::raise(one.signal);
   }
   return any;
@@ -151,11 +163,17 @@ WEIR_EXPORT int timer_create(clockid_t clock, sigevent* event, timer_t* out) {
   if (!in_virtual_time()) return real(clock, event, out);
   if (!is_of_time(clock)) refuse("timer_create() of a processor's time");
   const int way = event == nullptr ? SIGEV_SIGNAL : event->sigev_notify;
-  if (way != SIGEV_SIGNAL && way != SIGEV_NONE) refuse("timer_create() with a thread");
+  const bool calls = way == SIGEV_THREAD;
+  if (way != SIGEV_SIGNAL && way != SIGEV_NONE && !calls) refuse("timer_create() for one thread");
   SignalTimer& timer = signal_timers().emplace_back();
   timer.clock = clock;
   timer.silent = way == SIGEV_NONE;
   if (event != nullptr && way == SIGEV_SIGNAL) timer.signal = event->sigev_signo;
+  if (calls) {
+    timer.function = event->sigev_notify_function;
+    timer.value = event->sigev_value;
+    if (event->sigev_notify_attributes != nullptr) ::pthread_attr_getstacksize(event->sigev_notify_attributes, &timer.stack);
+  }
   *out = &timer;
   return 0;
 }

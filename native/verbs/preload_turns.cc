@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "verbs/preload.h"
+#include "verbs/preload_compute.h"
 
 namespace weir {
 namespace {
@@ -29,8 +30,10 @@ using Syscall = long (*)(long, ...);
 TurnMemory* memory = nullptr;
 uint32_t program = 0;
 std::atomic<uint32_t> told_count{0};
-// What threads of the process have done since one gave its turn away.
+// What threads of the process have done since one gave its turn away, by calls, and whether one has written to memory that the
+// process shares.
 std::atomic<uint32_t> deed{TurnPlace::kNothing};
+std::atomic<bool> written{false};
 pthread_key_t ending;
 
 // So many readings of the clock in a row by one place of the program, or so many by several, without another wait, are a loop
@@ -39,12 +42,16 @@ constexpr uint32_t kReadings = 1'000;
 constexpr uint32_t kMostReadings = 50'000;
 constexpr uint32_t kReadingsOfStep = 32;
 constexpr Time kReadingStep = 10 * kMicrosecond;
+// What others see now and then passes when it is so much; and nobody is ahead of time for longer than that.
+constexpr Time kPart = 1 * kMicrosecond;
+constexpr Time kMostAhead = 1 * kMillisecond;
 
 constexpr uint32_t kNoPlace = UINT32_MAX;
 thread_local volatile uint32_t given __attribute__((tls_model("initial-exec"))) = 0;
 thread_local uint32_t alike_count __attribute__((tls_model("initial-exec"))) = 0;
 thread_local const void* read_from __attribute__((tls_model("initial-exec"))) = nullptr;
 thread_local uint32_t read_count __attribute__((tls_model("initial-exec"))) = 0;
+thread_local Time read_since __attribute__((tls_model("initial-exec"))) = 0;
 thread_local uint32_t own_place __attribute__((tls_model("initial-exec"))) = kNoPlace;
 
 // Threads of libraries that serve the process, where each sleeps, and how many wait for locks of others.
@@ -57,6 +64,7 @@ Server servers[kMostServers];
 uint32_t contenders = 0;
 thread_local bool contends __attribute__((tls_model("initial-exec"))) = false;
 thread_local bool serves __attribute__((tls_model("initial-exec"))) = false;
+thread_local bool detached __attribute__((tls_model("initial-exec"))) = false;
 
 // The library's own calls to the kernel, which this library does not see.
 long kernel(long number, const void* a, long b, long c) {
@@ -73,6 +81,7 @@ TurnPlace* own() { return memory == nullptr || own_place == kNoPlace ? nullptr :
 void await_turn(TurnPlace& place) {
   while (place.turn.load(std::memory_order_acquire) == 0) sleep_while(place.turn, 0);
   place.turn.store(0, std::memory_order_relaxed);
+  begin_computing();
 }
 
 bool is_first_thread() { return ::gettid() == ::getpid(); }
@@ -117,6 +126,7 @@ void in_child() {
   if (!in_virtual_time()) return;
   forget_signals();
   forget_watch();
+  forget_computed();
   children.clear();
   is_child = true;
   contenders = 0;
@@ -156,6 +166,7 @@ uint32_t nic_of_host() {
   }
   memory = static_cast<TurnMemory*>(at);
   program = static_cast<uint32_t>(std::strtoul(number, nullptr, 10)) % kTurnPrograms;
+  begin_to_measure(memory->compute[program].load(std::memory_order_relaxed));
   pthread_key_create(&ending, at_end);
   pthread_atfork(before_fork, in_parent, in_child);
   // A program that another has become has its place, and the turn.
@@ -166,6 +177,7 @@ uint32_t nic_of_host() {
   if (own_place != kNoPlace) {
     // It may be another host's now.
     memory->place[own_place].nic.store(nic_of_host(), std::memory_order_relaxed);
+    begin_computing();
     return watch_spins();
   }
   const uint32_t named = memory->place[first].thread.load(std::memory_order_relaxed);
@@ -174,16 +186,43 @@ uint32_t nic_of_host() {
   watch_spins();
 }
 
+// Gives the turn away. What calls have done counts at once, and what only memory tells when what was computed has passed.
+bool hand_over(TurnPlace& place, uint32_t causes, Time until, uint32_t by_memory) {
+  const OwnWork work;
+  const Time computed = ahead();
+  if (is_first_thread()) until = std::min(until, next_signal());
+  given = given + 1;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  read_count = alike_count = 0;
+  place.causes.store(causes, std::memory_order_relaxed);
+  place.until.store(until, std::memory_order_relaxed);
+  if (contenders > 0 && !contends) note_deed(TurnPlace::kOwn);
+  const uint32_t acted = deed.exchange(TurnPlace::kNothing, std::memory_order_relaxed);
+  place.deed.store(computed > 0 ? acted : std::max(acted, by_memory), std::memory_order_relaxed);
+  place.deed_after.store(computed > 0 ? by_memory : TurnPlace::kNothing, std::memory_order_relaxed);
+  place.from.store(computed > 0 ? memory->now.load(std::memory_order_relaxed) + computed : 0, std::memory_order_relaxed);
+  place.state.store(TurnPlace::waits, std::memory_order_release);
+  wake(place.state);
+  await_turn(place);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  given = given + 1;
+  return fire_alarm();
+}
+
 }  // namespace
 
 bool in_virtual_time() { return own() != nullptr; }
 
 Time read_clock(const void* from) {
+  const OwnWork work;
+  if (ahead() >= kMostAhead) let_pass();
   alike_count = std::exchange(read_from, from) == from ? alike_count + 1 : 0;
-  ++read_count;
+  if (read_count++ == 0) read_since = virtual_now();
   if (alike_count >= kReadings || read_count >= kMostReadings) {
     const bool alike = alike_count >= kReadings;
-    give_turn(0, virtual_now() + kReadingStep, true);
+    // What it computes meanwhile may be time enough.
+    if (virtual_now() - read_since < kReadingStep) give_turn(0, virtual_now() + kReadingStep, true);
+    read_since = virtual_now();
     if (alike) alike_count = kReadings - kReadingsOfStep;
     read_count = kMostReadings - kReadingsOfStep;
     if (alike) read_count = 0;
@@ -193,29 +232,32 @@ Time read_clock(const void* from) {
 
 uint32_t turns_given() { return given; }
 
-Time virtual_now() { return memory->now.load(std::memory_order_acquire); }
+Time virtual_now() { return memory->now.load(std::memory_order_acquire) + ahead(); }
+Time time_of_network() { return memory->now.load(std::memory_order_acquire); }
 
 bool give_turn(uint32_t causes, Time until, bool idle) {
   TurnPlace* const place = own();
   if (place == nullptr) return false;
-  if (is_first_thread()) until = std::min(until, next_signal());
-  given = given + 1;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  read_count = alike_count = 0;
-  place->causes.store(causes, std::memory_order_relaxed);
-  place->until.store(until, std::memory_order_relaxed);
-  if (contenders > 0 && !contends) note_deed(TurnPlace::kOwn);
-  const uint32_t acted = deed.exchange(TurnPlace::kNothing, std::memory_order_relaxed);
-  place->deed.store(idle || serves ? acted : TurnPlace::kAnything, std::memory_order_relaxed);
-  place->state.store(TurnPlace::waits, std::memory_order_release);
-  wake(place->state);
-  await_turn(*place);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  given = given + 1;
-  return fire_alarm();
+  const bool wrote = written.exchange(false, std::memory_order_relaxed);
+  return hand_over(*place, causes, until,
+                   !idle && !serves ? TurnPlace::kAnything
+                   : wrote          ? TurnPlace::kWrites
+                                    : TurnPlace::kNothing);
+}
+
+void let_pass(Time least) {
+  TurnPlace* const place = own();
+  // A signal's handler may come while another has the turn.
+  if (!computes() || place == nullptr || serves || given % 2 != 0) return;
+  const OwnWork work;
+  if (ahead() >= least) hand_over(*place, 0, virtual_now(), TurnPlace::kNothing);
+}
+void let_pass_in_part() {
+  if (!is_own_work()) let_pass(kPart);
 }
 
 bool wait_until(uint32_t causes, Time until, const std::function<bool()>& done, bool* interrupted) {
+  const OwnWork work;
   for (bool idle = false;; idle = true) {
     if (done()) return true;
     if (until <= virtual_now()) return false;
@@ -229,11 +271,20 @@ uint32_t readings() { return read_count; }
 void note_deed(TurnPlace::Deed what) {
   if (deed.load(std::memory_order_relaxed) < what) deed.store(what, std::memory_order_relaxed);
 }
+void note_written() { written.store(true, std::memory_order_relaxed); }
 void tell_others() {
+  let_pass();
   told_count.fetch_add(1, std::memory_order_relaxed);
   note_deed(TurnPlace::kWrites);
 }
-void note_write() { note_deed(TurnPlace::kAnything); }
+void note_write() {
+  let_pass();
+  note_deed(TurnPlace::kAnything);
+}
+void note_read() {
+  if (in_virtual_time() && memory->want_room.load(std::memory_order_relaxed) > 0) note_write();
+}
+void want_room(bool whether) { memory->want_room.fetch_add(whether ? 1 : UINT32_MAX, std::memory_order_relaxed); }
 void contend(bool whether) {
   contends = whether;
   whether ? ++contenders : --contenders;
@@ -260,6 +311,7 @@ bool wake_server(const void* word) {
 uint32_t told() { return told_count.load(std::memory_order_relaxed); }
 
 uint32_t take_place() {
+  let_pass();
   const uint32_t place = take_turn_place(*memory, program, own()->nic.load(std::memory_order_relaxed));
   if (place == kTurnPlaces) refuse("more than 1024 threads of all programs at a time");
   return place;
@@ -273,9 +325,15 @@ void begin_turns(uint32_t place) {
   await_turn(memory->place[place]);
 }
 
-void end_turns() { leave(TurnPlace::gone); }
+void end_turns() {
+  let_pass();
+  end_watch();
+  leave(detached ? TurnPlace::free : TurnPlace::gone);
+}
+void detach_turns() { detached = true; }
 
 void end_process() {
+  let_pass();
   if (is_child) leave(TurnPlace::ends);
 }
 

@@ -1,6 +1,7 @@
 // A thread's part in virtual time: what time it is, and how to wait. See endpoint/program_turns.h.
 #pragma once
 
+#include <signal.h>
 #include <time.h>
 
 #include <atomic>
@@ -16,6 +17,12 @@ namespace weir {
 bool in_virtual_time();
 // Virtual ns since the beginning.
 Time virtual_now();
+// The same without what this thread has computed since its turn began: what the network is at.
+Time time_of_network();
+// What this thread has computed passes now, where it is so much, in virtual ns: it is about to do what others see.
+void let_pass(Time least = 1);
+// The same of what others see now and then: a little may pass later.
+void let_pass_in_part();
 
 // Gives the turn away until one of the `causes` or the time `until`, and returns then. `idle`: this thread has found nothing to
 // do since its last wait, so that nobody need look at what it has done. Returns whether the program's timer has fired meanwhile,
@@ -34,10 +41,18 @@ uint32_t readings();
 bool wait_until(uint32_t causes, Time until, const std::function<bool()>& done, bool* interrupted = nullptr);
 // This thread has done so much.
 void note_deed(TurnPlace::Deed what);
-// It has done what others of its host may wait for.
+// It has written to memory that it shares with others of its host.
+void note_written();
+// It does now what others of its host may wait for.
 void tell_others();
-// It has written to a descriptor, where any thread may wait for that.
+// It writes now to a descriptor, where any thread may wait for that.
 void note_write();
+// It reads now from a descriptor, where a thread may wait for room.
+void note_read();
+// A call on a descriptor that does not block has found nothing, or no room. Who asks for ever waits for others there.
+void ask_in_vain(int descriptor);
+// It begins, or ends, to wait for room there.
+void want_room(bool whether);
 // It begins, or ends, to wait for a lock that another thread of the process holds, which may have given its turn away with it.
 void contend(bool whether);
 // How often tell_others() was called in this process.
@@ -64,6 +79,10 @@ bool wake_server(const void* word);
 uint32_t take_place();
 void begin_turns(uint32_t place);
 void end_turns();
+// Nobody asks whether this thread has ended.
+void detach_turns();
+// Begins a thread that nobody joins, which calls a function in its turns. `stack`: its bytes; 0: as many as any has.
+void begin_detached(void (*function)(sigval), sigval value, size_t stack);
 // This process is about to end.
 void end_process();
 // Whether the thread that had the place has ended, as far as turns are concerned.
@@ -78,6 +97,8 @@ void hurry(pid_t process);
 
 // From now on this thread is found when it waits for memory to change.
 void watch_spins();
+// It ends, and nobody looks any more.
+void end_watch();
 // Whether the fault of this ucontext_t is one that was put where a thread waited so: then it has waited, if it was to, and goes
 // on.
 bool pass_plant(void* context);

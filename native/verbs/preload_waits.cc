@@ -87,6 +87,10 @@ struct Vain {
 };
 thread_local Vain vain __attribute__((tls_model("initial-exec")));
 
+}  // namespace
+
+namespace weir {
+
 // Who asks for ever waits for others, and looks again after a time in any case: it may have something else to do.
 void ask_in_vain(int descriptor) {
   if (vain.descriptor != descriptor || vain.turns != turns_given()) vain = {descriptor, 0, turns_given()};
@@ -97,11 +101,19 @@ void ask_in_vain(int descriptor) {
   vain.turns = turns_given();
 }
 
+}  // namespace weir
+
+namespace {
+
 // A call that would block waits here first. Returns false when a signal has ended the wait.
-bool await(int descriptor, short events, int flags = 0) {
-  if (!in_virtual_time() || is_ready(descriptor, events)) return true;
-  if ((flags & MSG_DONTWAIT) != 0 || (::fcntl(descriptor, F_GETFL) & O_NONBLOCK) != 0) return ask_in_vain(descriptor), true;
-  return wait_for(kNever, [&] { return is_ready(descriptor, events) ? 1 : 0; }) > 0;
+bool await_bytes(int descriptor, int flags = 0) {
+  if (!in_virtual_time()) return true;
+  if (!is_ready(descriptor, POLLIN)) {
+    if ((flags & MSG_DONTWAIT) != 0 || (::fcntl(descriptor, F_GETFL) & O_NONBLOCK) != 0) return ask_in_vain(descriptor), true;
+    if (wait_for(kNever, [&] { return is_ready(descriptor, POLLIN) ? 1 : 0; }) <= 0) return false;
+  }
+  note_read();
+  return true;
 }
 
 }  // namespace
@@ -156,24 +168,24 @@ WEIR_EXPORT int epoll_pwait(int set, epoll_event* events, int most, int timeout,
 
 WEIR_EXPORT ssize_t read(int descriptor, void* bytes, size_t length) {
   static const auto real = next<ssize_t (*)(int, void*, size_t)>("read");
-  return await(descriptor, POLLIN) ? real(descriptor, bytes, length) : -1;
+  return await_bytes(descriptor) ? real(descriptor, bytes, length) : -1;
 }
 WEIR_EXPORT ssize_t __read_chk(int descriptor, void* bytes, size_t length, size_t) { return read(descriptor, bytes, length); }
 
 WEIR_EXPORT ssize_t readv(int descriptor, const iovec* pieces, int count) {
   static const auto real = next<ssize_t (*)(int, const iovec*, int)>("readv");
-  return await(descriptor, POLLIN) ? real(descriptor, pieces, count) : -1;
+  return await_bytes(descriptor) ? real(descriptor, pieces, count) : -1;
 }
 
 WEIR_EXPORT ssize_t recvfrom(int descriptor, void* bytes, size_t length, int flags, sockaddr* from, socklen_t* from_length) {
   static const auto real = next<ssize_t (*)(int, void*, size_t, int, sockaddr*, socklen_t*)>("recvfrom");
   if (!in_virtual_time() || (flags & MSG_WAITALL) == 0) {
-    return await(descriptor, POLLIN, flags) ? real(descriptor, bytes, length, flags, from, from_length) : -1;
+    return await_bytes(descriptor, flags) ? real(descriptor, bytes, length, flags, from, from_length) : -1;
   }
   // The rest may be another program's to send.
   size_t got = 0;
   while (got < length) {
-    if (!await(descriptor, POLLIN, flags)) return got > 0 ? static_cast<ssize_t>(got) : -1;
+    if (!await_bytes(descriptor, flags)) return got > 0 ? static_cast<ssize_t>(got) : -1;
     const ssize_t part = real(descriptor, static_cast<char*>(bytes) + got, length - got, flags & ~MSG_WAITALL, from, from_length);
     if (part <= 0) return got > 0 ? static_cast<ssize_t>(got) : part;
     got += static_cast<size_t>(part);
@@ -189,16 +201,16 @@ WEIR_EXPORT ssize_t __recv_chk(int descriptor, void* bytes, size_t length, size_
 
 WEIR_EXPORT ssize_t recvmsg(int descriptor, msghdr* message, int flags) {
   static const auto real = next<ssize_t (*)(int, msghdr*, int)>("recvmsg");
-  return await(descriptor, POLLIN, flags) ? real(descriptor, message, flags) : -1;
+  return await_bytes(descriptor, flags) ? real(descriptor, message, flags) : -1;
 }
 
 WEIR_EXPORT int accept(int descriptor, sockaddr* address, socklen_t* length) {
   static const auto real = next<int (*)(int, sockaddr*, socklen_t*)>("accept");
-  return await(descriptor, POLLIN) ? real(descriptor, address, length) : -1;
+  return await_bytes(descriptor) ? real(descriptor, address, length) : -1;
 }
 WEIR_EXPORT int accept4(int descriptor, sockaddr* address, socklen_t* length, int flags) {
   static const auto real = next<int (*)(int, sockaddr*, socklen_t*, int)>("accept4");
-  return await(descriptor, POLLIN) ? real(descriptor, address, length, flags) : -1;
+  return await_bytes(descriptor) ? real(descriptor, address, length, flags) : -1;
 }
 
 // A program that makes system calls by their numbers: the one that waits, and those by which UCX maps memory, which puts itself

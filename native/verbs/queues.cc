@@ -77,6 +77,7 @@ void waits() {
 }
 
 int poll_cq(ibv_cq* cq, int most, ibv_wc* wc) {
+  const AnsweredCall call(false);
   CompletionQueue& queue = queue_of(cq);
   if (queue.empty()) {
     nic_of(cq->context).help(&queue);
@@ -90,6 +91,7 @@ int poll_cq(ibv_cq* cq, int most, ibv_wc* wc) {
 }
 
 int req_notify_cq(ibv_cq* cq, int solicited_only) {
+  const AnsweredCall call(true);
   queue_of(cq).armed.store(solicited_only != 0 ? CompletionQueue::kSolicited : CompletionQueue::kAny);
   waits();
   nic_of(cq->context).rest();  // a program that asks for an event is about to wait for it

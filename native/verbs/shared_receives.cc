@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <new>
 
+#include "engine/virtual_turns.h"
 #include "verbs/posting.h"
 
 namespace weir {
@@ -102,6 +103,7 @@ int get_srq_num(ibv_srq* base, uint32_t* number) {
 }
 
 int post_srq_recv(ibv_srq* base, ibv_recv_wr* wr, ibv_recv_wr** bad) {
+  const AnsweredCall call(true);
   ProgramSharedReceives& srq = receives_of(base);
   ProgramNic& nic = nic_of(base->context);
   const std::lock_guard lock(nic.mutex());

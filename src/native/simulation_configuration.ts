@@ -102,6 +102,7 @@ export interface NativePlannedProgram {
   /** Not before. ns, 0 or more */ start: number;
   /** Numbers of the programs that have to be ready. */ after: number[];
   /** It is ready when it listens at this port; 0: when it has ended well. 0 to 65535 */ listens: number;
+  /** Virtual time that it takes for a time of the processor that it uses; 0: none. */ compute: number;
   /** Path of the file that is its standard output. */ output: string;
   /** Of its standard error. */ errors: string;
 }

@@ -28,7 +28,7 @@ export const madeSchema = z
       .describe("`kernel`, number of `cpus`, model of the `cpu`, `node` version of the machine."),
   })
   .describe(
-    "By which `weir` (version and hash of its code) and `commit`, `at` which time, on which `host`. **All else is the same** where a simulation or a model is run again by the same Weir. Absent in results of older versions.",
+    "By which `weir` (version and hash of its code) and `commit`, `at` which time, on which `host`. **All else is the same** where a simulation or a model is run again by the same Weir, but where `fidelity.varies` says why not. Absent in results of older versions.",
   );
 
 /** Facts that this version writes. */

@@ -1,7 +1,7 @@
 // Entries of the `traffic` section: queue pairs written out, and patterns that traffic.ts expands to flows.
 import { z } from "zod";
 import { WeirError } from "../base/error.js";
-import { choice, field, flag, fraction, integer, rate, section, size, time } from "../base/fields.js";
+import { choice, field, flag, fraction, integer, rate, section, showValue, size, time } from "../base/fields.js";
 import { nearest } from "../base/nearest.js";
 import { parseSize } from "../base/units.js";
 import { kRdmaPriority } from "../wire/priority.js";
@@ -230,7 +230,7 @@ const tcp = section({
 
 const program = section({
   pattern: z.literal("program").meta({
-    description: "A program that runs on a host; the default where there is `run`. Labs only.",
+    description: "A program that runs on a host; the default where there is `run`. Labs, and virtual time.",
     default: "program",
   }),
   id: idSchema.meta({ description: "Name in the result, and of its output. Default: that of the program." }),
@@ -250,6 +250,22 @@ const program = section({
     "Not before this other entry (its `id`) is ready: listens, where it has `listens`, else has ended with exit status 0.",
   ),
   listens: integer("TCP port at which it is ready once something listens there.", 1, 65_535),
+  compute: field(
+    z.union(
+      [
+        z.literal("free"),
+        section({
+          measured: z.number().min(0.001).max(1000).meta({
+            description:
+              "Virtual time that passes for each time of this machine's processors that a thread uses: 1 as here, 2 for processors half as fast. 0.001 to 1000.",
+          }),
+        }),
+      ],
+      { error: (issue) => `${showValue(issue.input)} is not free, or { measured: FACTOR }` },
+    ),
+    "Of virtual time: what it costs that the program computes. `free`: nothing. `{ measured: FACTOR }`: the processor time that each of its threads uses, times the factor ([programs in virtual time](../guides/sim-programs.md#what-programs-compute)); runs differ then. In a lab it takes what it takes, whatever is here.",
+    "free",
+  ),
   background: flag(
     "Nobody waits for it: it may still run at the end, and is told to end then. Any other has to end by itself, with exit status 0.",
     false,

@@ -18,18 +18,28 @@ const lines = (text: string) =>
     .sort();
 
 describeUnless(virtualObstacle() ?? lacking("openmpi-bin", "libopenmpi-dev"), "OpenMPI in virtual time", () => {
-  it("starts ranks on all hosts, which compute over their NICs, and nothing of another run beside it", async () => {
+  const ranks = [0, 1, 2, 3].map((rank) => `rank ${rank} of 4 on ${rank < 2 ? "a" : "b"}: 0 wrong`);
+  const command = () => {
     const program = join(folder(), "reduce");
     const source = join(import.meta.dirname, "programs_c/reduce.c");
     const env = { ...process.env, PATH: process.env.WEIR_BUILD_PATH };
     execFileSync(pathOf("mpicc.openmpi"), ["-Wall", "-O1", source, "-o", program], { env });
-    const traffic = `  - { id: mpi, on: a, run: "mpirun.openmpi --allow-run-as-root ${kAgent} ${kUcx} ${kRanks} ${program}" }`;
+    return `mpirun.openmpi --allow-run-as-root ${kAgent} ${kUcx} ${kRanks} ${program}`;
+  };
+
+  it("starts ranks on all hosts, which compute over their NICs, and nothing of another run beside it", async () => {
+    const traffic = `  - { id: mpi, on: a, run: "${command()}" }`;
     const [one, other] = await Promise.all([run(traffic), run(traffic)]);
-    const ranks = [0, 1, 2, 3].map((rank) => `rank ${rank} of 4 on ${rank < 2 ? "a" : "b"}: 0 wrong`);
     for (const { output, programs } of [one, other]) {
       expect(lines(output("mpi.out"))).toEqual(ranks);
       expect(programs.mpi).toMatchObject({ status: 0 });
     }
+  });
+
+  it("has ranks whose computing takes time, on all hosts", async () => {
+    const { output, programs } = await run(`  - { id: mpi, on: a, run: "${command()}", compute: { measured: 1 } }`);
+    expect(lines(output("mpi.out"))).toEqual(ranks);
+    expect(programs.mpi).toMatchObject({ status: 0 });
   });
 });
 

@@ -8,6 +8,7 @@ import { type Finished, folder, start } from "./weir.js";
 
 export interface Done extends Finished {
   duration_s: number;
+  fidelity: Result["fidelity"];
   programs: NonNullable<Result["programs"]>;
   graphs: NonNullable<Result["graphs"]>;
   output(name: string): string;
@@ -36,8 +37,10 @@ export async function run(traffic: string, link = "{ rate: 100Gbps, delay: 1us }
     programs = {},
     graphs = [],
     duration_s,
+    fidelity,
   } = JSON.parse(readFileSync(join(out, "result.json"), "utf8")) as Result;
-  return { ...done, duration_s, programs, graphs, output: (name) => readFileSync(join(out, "programs", name), "utf8") };
+  const output = (name: string) => readFileSync(join(out, "programs", name), "utf8");
+  return { ...done, duration_s, fidelity, programs, graphs, output };
 }
 
 /** Folders of sockets of a simulation, by its process: a run leaves none. */

@@ -1,5 +1,6 @@
 /** Ways to wait of programs in virtual time, which take the time that they say, and processes that end in other ways than exit(). */
 import { execFileSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { lacking } from "../needs.js";
@@ -31,8 +32,10 @@ describeVirtual("programs in virtual time that wait", () => {
       "pselect 0 at 1.50",
       "timer 3 at 2.00",
       "barrier 1 at 2.30",
+      "calls 3 at 3.00",
+      "calls 3 at 5.30",
     ]);
-    expect(programs.waits).toMatchObject({ status: 0, ended_s: 2.3 });
+    expect(programs.waits).toMatchObject({ status: 0, ended_s: 5.3 });
   });
 
   it("for signals by pause(), and for what others write to pipes by stdio, come back at that time", async () => {
@@ -47,10 +50,30 @@ describeVirtual("programs in virtual time that wait", () => {
       "getline 11 at 2.00",
       "fread 2 at 2.00",
       "getc -1 at 2.00",
+      "fscanf 1234 at 3.00",
+      "getc 32 at 3.00",
+      "fscanf 56 at 3.50",
+      "fscanf -1 at 3.50",
     ]);
     expect(output("shell.err")).toBe("");
     expect(output("shell.out")).toBe("0ne\n7w0\n1577836802\n");
-    expect(programs).toMatchObject({ pauses: { status: 0, ended_s: 2 }, shell: { status: 0, ended_s: 2 } });
+    expect(programs).toMatchObject({ pauses: { status: 0, ended_s: 3.5 }, shell: { status: 0, ended_s: 2 } });
+  });
+
+  it("for room in pipes and sockets write all that they were asked to, at that time", async () => {
+    const lines = join(folder(), "lines");
+    writeFileSync(lines, "a line of some length\n".repeat(50_000));
+    const { programs, output } = await run(`  - { id: floods, on: a, run: "${compiled("floods")}" }
+  - { id: shell, on: b, run: "cat ${lines} | (sleep 1; cat) | sed -n '$='; date +%s" }`);
+    const streams = ["write", "writev", "send", "sendmsg"].flatMap((how) => [`${how} to a socket`, `${how} to TCP`]);
+    expect(output("floods.out").trim().split("\n")).toEqual(
+      ["write to a pipe", "writev to a pipe", ...streams, "datagrams"].flatMap((how) => {
+        const bytes = how === "datagrams" ? 2_000_000 : 3_000_000;
+        return [`${how}: ${bytes} read, 0 wrong at 0.25`, `${how}: ${bytes} written at 0.25`];
+      }),
+    );
+    expect(output("shell.out")).toBe("50000\n1577836801\n");
+    expect(programs).toMatchObject({ floods: { status: 0, ended_s: 2.75 }, shell: { status: 0, ended_s: 1 } });
   });
 
   it("for memory to change: a loop that fills much memory does not, whatever its registers", async () => {

@@ -35,8 +35,16 @@ describe("programs in a scenario", () => {
     expect(programs[2]).toMatchObject({ start: 2e6, background: false });
   });
 
+  it("compute for nothing, or for a factor of what they take", () => {
+    const { programs } = scenarioOf({ run: "x", on: "h1" }, { run: "y", on: "h1", compute: { measured: 0.5 } });
+    expect(programs.map(({ compute }) => compute)).toEqual(["free", { measured: 0.5 }]);
+  });
+
   it.each([
     [[{ run: "x", on: "h9" }], "traffic.0.on: unknown host h9"],
+    [[{ run: "x", on: "h1", compute: "measured" }], "traffic.0.compute: measured is not free, or { measured: FACTOR }"],
+    [[{ run: "x", on: "h1", compute: { measured: 0 } }], "traffic.0.compute.measured: 0 is too small"],
+    [[{ run: "x", on: "h1", compute: { measured: 1001 } }], "traffic.0.compute.measured: 1001 is too large"],
     [[{ run: "x", on: ["h1", "h1"] }], "traffic.0.on: h1 is there twice"],
     [[{ run: "x", on: "h1", after: "y" }], "traffic.0.after: unknown program y"],
     [[{ run: "x", on: "h1", after: "x" }], "traffic.0.after: x waits for itself"],

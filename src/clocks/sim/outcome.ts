@@ -83,6 +83,7 @@ export function composeResult(evidence: SimulationEvidence): Result {
   const rows = !whole ? [] : scenario.flows.slice(0, kFlowRows);
   const omitted = scenario.flows.length - rows.length;
   const fct = evidence.completions.result(now);
+  const measured = scenario.programs.flatMap(({ id, compute }) => (compute === "free" ? [] : [id]));
   return {
     scenario: scenario.name,
     clock: "sim",
@@ -100,6 +101,7 @@ export function composeResult(evidence: SimulationEvidence): Result {
       reasons,
       loop_gap_us: { p50: 0, p99: 0, max: 0 },
       host_drops: 0,
+      ...(measured.length > 0 && { varies: [`what programs compute is measured: ${measured.join(", ")}`] }),
     },
     flows: rows.map((flow, i) => resultOf(evidence, flow, i)),
     ...(omitted > 0 && { flows_omitted: omitted }),

@@ -97,7 +97,7 @@ export class SimPrograms {
       names: hosts.map(({ name }) => name),
       path_mtus: hosts.map((_, i) => largestPathMtu(fabric.attachment(i).link.mtu, telemetry) ?? 256),
       priority: kRdmaPriority,
-      programs: programs.map(({ id, host, run, start, after, listens }) => {
+      programs: programs.map(({ id, host, run, start, after, listens, compute }) => {
         const output = resolve(this.#output(id, "out"));
         makeFolder(join(output, ".."));
         return {
@@ -107,6 +107,7 @@ export class SimPrograms {
           start,
           after: after.map((one) => numbers.get(one) as number),
           listens: listens ?? 0,
+          compute: compute === "free" ? 0 : compute.measured,
           output,
           errors: resolve(this.#output(id, "err")),
         };

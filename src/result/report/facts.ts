@@ -3,8 +3,9 @@ import { kQuantities } from "../../base/quantity.js";
 import { formatRate, formatSize, formatTime } from "../../base/units.js";
 import type { Algorithm } from "../../congestion/algorithm.js";
 import { algorithmOf } from "../../congestion/algorithms.js";
+import { fidelitySchema } from "../fidelity_result.js";
 import { describeMade } from "../made_schema.js";
-import { fidelitySchema, type Result, resultSchema } from "../result.js";
+import { type Result, resultSchema } from "../result.js";
 import type { SavedRun } from "../saved_run.js";
 import { fixed, percent } from "./format.js";
 
@@ -17,8 +18,8 @@ export function runFacts({ result, source }: SavedRun): Fact[] {
     result;
   const { frames, transport, model, environment, fidelity } = result;
   const { set = [] } = source ?? {};
-  const { loop_gap_max_at_s, cpu_wait_ms, timer_lateness_us, stragglers, capture_dropped, capture_errors, tuning } =
-    fidelity;
+  const { loop_gap_max_at_s, cpu_wait_ms, timer_lateness_us, stragglers } = fidelity;
+  const { capture_dropped, capture_errors, tuning, varies } = fidelity;
   const { weir: _, commit: __, at, host: ___, ...ofMade } = made ?? {};
   return [
     ...flatten({ scenario }),
@@ -30,7 +31,8 @@ export function runFacts({ result, source }: SavedRun): Fact[] {
     ...flatten({ transport, model, environment, ...beyond(result, resultSchema.shape) }),
     ...flatten(
       {
-        ...{ loop_gap_max_at_s, cpu_wait_ms, timer_lateness_us, stragglers, capture_dropped, capture_errors, tuning },
+        ...{ loop_gap_max_at_s, cpu_wait_ms, timer_lateness_us, stragglers },
+        ...{ capture_dropped, capture_errors, tuning, varies },
         ...beyond(fidelity, fidelitySchema.shape),
       },
       ["fidelity"],

@@ -141,6 +141,7 @@ export function fidelityLines({ fidelity, clock }: Result): string[] {
   return [
     `fidelity: ${fidelity.valid ? "valid" : "INVALID"}, ${figures}`,
     ...fidelity.reasons.map((reason) => `  - ${printable(reason)}`),
+    ...(fidelity.varies ?? []).map((reason) => `  runs differ: ${printable(reason)}`),
   ];
 }
 

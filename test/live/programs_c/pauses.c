@@ -64,5 +64,24 @@ int main(void) {
   say("getc", getc(in));
   free(read);
   waitpid(writer, NULL, 0);
+
+  if (pipe(ends) != 0) return 1;
+  if (fork() == 0) {
+    close(ends[0]);
+    const char* const pieces[] = {"12", "34 5", "6x\n"};
+    for (int i = 0; i < 3; ++i) {
+      usleep(500000);
+      if (write(ends[1], pieces[i], strlen(pieces[i])) < 0) _exit(1);
+    }
+    _exit(0);
+  }
+  close(ends[1]);
+  FILE* const numbers = fdopen(ends[0], "r");
+  int number = 0;
+  char behind = 0;
+  if (fscanf(numbers, "%d", &number) == 1) say("fscanf", number);
+  say("getc", getc(numbers));
+  if (fscanf(numbers, "%d%c", &number, &behind) == 2 && behind == 'x') say("fscanf", number);
+  say("fscanf", fscanf(numbers, "%d", &number));
   return 0;
 }

@@ -77,6 +77,37 @@ static void signal_timer(void) {
   told("timer", signals);
 }
 
+static volatile int calls, in_main;
+static pthread_t first;
+static void called(union sigval value) {
+  in_main += pthread_equal(pthread_self(), first) != 0;
+  calls += value.sival_int;
+  usleep(250000);
+}
+
+/* The calls overlap. */
+static void calling_timer(void) {
+  struct sigevent event = {.sigev_notify = SIGEV_THREAD, .sigev_value = {.sival_int = 1}};
+  event.sigev_notify_function = called;
+  const struct itimerspec hundred = every(100, 100);
+  timer_t timer;
+  first = pthread_self();
+  if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0) exit(1);
+  timer_settime(timer, 0, &hundred, NULL);
+  usleep(350000);
+  timer_delete(timer);
+  usleep(350000);
+  told("calls", calls + 10 * in_main);
+  const struct itimerspec often = every(1, 1);
+  event.sigev_value.sival_int = 0;
+  if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0) exit(1);
+  timer_settime(timer, 0, &often, NULL);
+  usleep(2000000);
+  timer_delete(timer);
+  usleep(300000);
+  told("calls", calls);
+}
+
 static void* meet(void* argument) {
   usleep((useconds_t)(100000 * (intptr_t)argument));
   return (void*)(intptr_t)(pthread_barrier_wait(&barrier) == PTHREAD_BARRIER_SERIAL_THREAD);
@@ -101,5 +132,6 @@ int main(void) {
   timers();
   signal_timer();
   threads();
+  calling_timer();
   return 0;
 }
