@@ -169,9 +169,11 @@ void ProgramHosts::wake(uint32_t, Time now) {
     if (broker != nullptr) broker->device().advance(now);
   }
   for (const Frame& frame : std::exchange(unsent_, {})) fabric_->send_for_stack(frame.nic, now, frame.bytes);
+  bool any_ended = false;
   const auto ended = [&](uint32_t program, int status) {
     ProgramFate& state = states_[program];
     state.ended = now;
+    any_ended = true;
     if (turns_.overran(program)) state.failure = "was ended: for half a minute of real time it has not waited for anything";
     if (WIFSIGNALED(status)) {
       state.signal = static_cast<uint32_t>(WTERMSIG(status));
@@ -193,9 +195,10 @@ void ProgramHosts::wake(uint32_t, Time now) {
     if (!states_[i].started && plan_.programs[i].start > now) next = std::min(next, plan_.programs[i].start);
   }
   if (next != kNever) ask_for(std::max(next, now + 1));
-  // Between runs somebody looks at signals: turns may take long, however few events they are.
+  // Between runs somebody looks at signals: turns may take long, however few events they are. And with a program the run may be
+  // over: at that time, and not after as many events as happened to come before the next look.
   const Time real = monotonic_now();
-  if (news_.empty() && real - looked_ < kLongestRun) return;
+  if (news_.empty() && !any_ended && real - looked_ < kLongestRun) return;
   looked_ = real;
   fabric_->pause(first_);
 }

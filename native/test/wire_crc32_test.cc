@@ -51,7 +51,8 @@ TEST_CASE("crc32: agrees with the definition at every length and alignment") {
 }
 
 TEST_CASE("crc32 remainder: every way agrees with the definition at every length and alignment, with and without a mask") {
-  if (crc32_ways().size() < 3) MESSAGE("only ", std::string(crc32_ways().back().name), " and what comes before it are tested here");
+  if (crc32_ways().size() < 3)
+    MESSAGE("only ", std::string(crc32_ways().back().name), " and what comes before it are tested here");
   Random random(4);
   CrcMask mask;
   for (size_t length = 0; length <= 1'200; length += length < 700 ? 1 : 13) {

@@ -15,7 +15,7 @@ import { type Expectation, parseExpectation } from "./expectations.js";
 import { scenarioFaultSchema } from "./fault_schema.js";
 import { machineOf } from "./machines.js";
 import { resolveParts } from "./parts.js";
-import { resolvePrograms, resolveTcp } from "./programs.js";
+import { awaitsPrograms, resolvePrograms, resolveTcp } from "./programs.js";
 import { dscpOf, resolveHost, resolveSwitch } from "./resolve_device.js";
 import { failureSchema, kMostDefaultProbes, type ScenarioInput, scenarioSchema } from "./schema.js";
 import { type WrittenTopology, writtenOut } from "./topologies.js";
@@ -120,6 +120,9 @@ export function resolveScenario(input: ScenarioInput, context: ResolveContext): 
   };
   const { flows, graphs } = resolveTraffic(top.traffic, traffic);
   const tcp = resolveTcp(top.traffic, traffic);
+  const programs = resolvePrograms(top.traffic, traffic);
+  // Where its traffic ends the run, `duration` is a limit, of which no part says when anything is steady.
+  const endsItself = graphs.length > 0 || (flows.length === 0 && awaitsPrograms({ programs }));
   const located = (file: string) => resolvePath(context.directory, file);
   const congestion = resolveCongestion(top.congestion, slowest, located, context.found);
   if (!hearsCnms(congestion.algorithm)) switchQcnOff(switches, congestion.algorithm, context.found);
@@ -129,7 +132,7 @@ export function resolveScenario(input: ScenarioInput, context: ResolveContext): 
     scale: top.scale,
     seed: top.seed,
     duration,
-    warmup: input.warmup ?? (graphs.length > 0 ? 0 : Math.round(duration / 5)),
+    warmup: input.warmup ?? (endsItself ? 0 : Math.round(duration / 5)),
     hosts,
     switches,
     links,
@@ -140,7 +143,7 @@ export function resolveScenario(input: ScenarioInput, context: ResolveContext): 
     flows,
     graphs,
     tcp,
-    programs: resolvePrograms(top.traffic, traffic),
+    programs,
     changes: top.changes.map((change) => filled(changeSchema, change)).sort((a, b) => a.at - b.at),
     failures: top.failures.map((failure) => filled(failureSchema, failure)),
     faults: top.faults.map((fault) => filled(scenarioFaultSchema, fault)),

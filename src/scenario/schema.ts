@@ -78,7 +78,9 @@ export const scenarioSchema = section({
     kDefaultSeed,
   ),
   duration: time("How long traffic runs.", { default: "100ms", min: 1_000 }),
-  warmup: time("Start of the run that is left out of steady-state figures. Default: 20% of the duration."),
+  warmup: time(
+    "Start of the run that is left out of steady-state figures. Default: 20% of the duration; none of a run that ends with its message graphs, or with programs that are all its traffic.",
+  ),
   topology: topologySchema.meta({ description: "Hosts, switches and the links between them: a kind, or written out." }),
   switch: field(switchSchema, "Defaults of every switch."),
   host: field(hostSchema, "Defaults of every host."),
