@@ -27,7 +27,7 @@ constexpr uint32_t kFlows = 16'384;
 
 SwitchParameters parameters(uint16_t ports, Rate rate) {
   SwitchParameters p;
-  for (uint16_t i = 0; i < ports; ++i) p.ports.push_back({rate, 1'500, 0x025753000000ull + i});
+  for (uint16_t i = 0; i < ports; ++i) p.ports.push_back({.rate = rate, .mac = 0x025753000000ull + i});
   for (size_t dscp = 0; dscp < 64; ++dscp) p.priority_map.dscp[dscp] = static_cast<uint8_t>(dscp >> 3);
   p.learning = true;
   return p;
@@ -170,7 +170,7 @@ class Route : public BenchCase {
       return address;
     };
     router.interfaces = {{0, 0, {{ip(0x0a000001), 24}}}, {1, 0, {{ip(0x0a010001), 24}}}};
-    for (uint32_t i = 5; i < 5 + 64; ++i) router.neighbours.push_back({ip(0x0a010000 + i), 1, 1, 0x025745000000 + i});
+    for (uint32_t i = 5; i < 5 + 64; ++i) router.neighbours.push_back({ip(0x0a010000 + i), 1, 1, 0x025745000000ull + i});
     if (how == How::to_link) return p;
     std::vector<RouterParameters::Way> ways;
     for (uint32_t i = 5; i < 5 + 64; ++i) ways.push_back({1, ip(0x0a010000 + i), 1});

@@ -105,8 +105,8 @@ Bytes icmpv6(uint8_t type) {
 
 // Both ends of a wire; the far one has a lender.
 struct Lending {
-  explicit Lending(Wire& wire, const PortOptions& options) : near({.interface = "near0"}, clock), lender(options, clock) {}
-  explicit Lending(Wire& wire) : Lending(wire, of_lender(wire)) {}
+  explicit Lending(const PortOptions& options) : near({.interface = "near0"}, clock), lender(options, clock) {}
+  explicit Lending(Wire& wire) : Lending(of_lender(wire)) {}
 
   std::unique_ptr<AfPacketPort> lend(uint16_t blocks, int* socket = nullptr) {
     const int lent = lender.lend(blocks);
@@ -290,7 +290,7 @@ TEST_CASE("lent socket: with offloads frames carry them there, too") {
   live([](Wire& wire) {
     PortOptions options = of_lender(wire);
     options.offloads = true;
-    Lending l(wire, options);
+    Lending l(options);
     const Descriptor socket(l.lender.lend(1 << 9));
     REQUIRE(socket.get() >= 0);
     PortOptions program = of_program(socket.get());
