@@ -214,7 +214,8 @@ TEST_CASE("learned phases: what phases do not say all of is simulated whole, and
           c.fast_forward->due = {kMillisecond, kEnd};
         }) == "something happens to the network during the run");
   CHECK(reason([](SimulationConfig& c) { c.taps.push_back({0, 0}); }) == "frames are traced");
-  CHECK(reason([](SimulationConfig& c) { c.nics[0].parameters.verbs_queue_pairs = 1; }) == "there are programs beside message graphs");
+  CHECK(reason([](SimulationConfig& c) { c.nics[0].parameters.verbs_queue_pairs = 1; }) ==
+        "there are programs beside message graphs");
 }
 
 }  // namespace
