@@ -27,7 +27,11 @@ constexpr uint32_t kFlows = 16'384;
 
 SwitchParameters parameters(uint16_t ports, Rate rate) {
   SwitchParameters p;
-  for (uint16_t i = 0; i < ports; ++i) p.ports.push_back({.rate = rate, .mac = 0x025753000000ull + i});
+  for (uint16_t i = 0; i < ports; ++i) {
+    SwitchParameters::Port& port = p.ports.emplace_back();
+    port.rate = rate;
+    port.mac = 0x025753000000ull + i;
+  }
   for (size_t dscp = 0; dscp < 64; ++dscp) p.priority_map.dscp[dscp] = static_cast<uint8_t>(dscp >> 3);
   p.learning = true;
   return p;
