@@ -83,6 +83,8 @@ pid_t start_program(const ProgramStart& start) {
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  // What Node.js ignores, programs would go on to ignore.
+  ::signal(SIGPIPE, SIG_DFL);
   const int in = ::open("/dev/null", O_RDONLY), out = ::open(start.output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644),
             errors = ::open(start.errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
   const bool ready = ::dup2(in, 0) == 0 && ::dup2(out, 1) == 1 && ::dup2(errors, 2) == 2 &&

@@ -128,13 +128,18 @@ std::span<uint8_t> pages_of(const uint8_t* place, size_t length) {
   return {reinterpret_cast<uint8_t*>(from), reinterpret_cast<uintptr_t>(place) + length - from};
 }
 
-void write(const uint8_t* place, size_t length) {
-  if (!open_code(place, length)) refuse("code that may not be changed");
-  auto* const at = const_cast<uint8_t*>(place);
-  std::fill(at + 1, at + length, kNothing);
-  at[0] = kHalt;
-  const std::span<uint8_t> pages = pages_of(place, length);
+void write(const uint8_t* place, std::span<const uint8_t> code) {
+  if (!open_code(place, code.size())) refuse("code that may not be changed");
+  std::ranges::copy(code, const_cast<uint8_t*>(place));
+  const std::span<uint8_t> pages = pages_of(place, code.size());
   ::mprotect(pages.data(), pages.size(), PROT_READ | PROT_EXEC);
+}
+
+void halt_at(const uint8_t* place, size_t length) {
+  std::array<uint8_t, kRdtscp.size()> code;
+  code.fill(kNothing);
+  code[0] = kHalt;
+  write(place, std::span(code).first(length));
 }
 
 template <size_t n>
@@ -180,7 +185,22 @@ bool open_code(const uint8_t* place, size_t length) {
 void patch_ticks() {
   patch_loaded();
   // The loader calls this function, which does nothing, for debuggers.
-  write(reinterpret_cast<const uint8_t*>(_r_debug.r_brk), 1);
+  halt_at(reinterpret_cast<const uint8_t*>(_r_debug.r_brk), 1);
+}
+
+bool redirect(void* function, const void* to) {
+  // jmp *0(%rip), and where to.
+  std::array<uint8_t, 14> code{0xff, 0x25};
+  std::memcpy(code.data() + 6, &to, sizeof to);
+  const auto* const place = static_cast<const uint8_t*>(function);
+  // Functions end by a return, or by a jump to another one.
+  constexpr std::array<uint8_t, 3> kEnds{0xc3, 0xe9, 0xeb};
+  for (size_t at = 0, length; at < code.size(); at += length) {
+    length = instruction_length({place + at, 16});
+    if (length == 0 || std::ranges::find(kEnds, place[at]) != kEnds.end()) return false;
+  }
+  write(place, code);
+  return true;
 }
 
 Fault fault_at(const uint8_t* code) {
@@ -207,7 +227,7 @@ void patch_loaded() {
     });
   }
   patches.store(all, std::memory_order_release);
-  for (const auto& [code, what] : found) write(code, what == Fault::rdtsc ? kRdtsc.size() : kRdtscp.size());
+  for (const auto& [code, what] : found) halt_at(code, what == Fault::rdtsc ? kRdtsc.size() : kRdtscp.size());
 }
 
 }  // namespace weir

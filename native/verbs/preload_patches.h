@@ -18,6 +18,10 @@ Fault fault_at(const uint8_t* code);
 // Something was loaded or unloaded.
 void patch_loaded();
 
+// Has calls of a function, also those of its own library, come to another one. Returns false, and changes nothing, where that
+// function is too short.
+bool redirect(void* function, const void* to);
+
 // An instruction that faults in user mode, of one byte.
 constexpr uint8_t kHalt = 0xf4;
 // Lets code be written to, for good; returns whether it may be.

@@ -1,10 +1,12 @@
 // Writes to descriptors of a program in virtual time. Where there is no room they wait in turns, for those who read. Who polls a
 // completion queue afterwards, in vain, has done something that others may wait for.
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -13,6 +15,7 @@
 #include <vector>
 
 #include "verbs/preload.h"
+#include "verbs/preload_patches.h"
 #include "verbs/preload_turns.h"
 
 namespace {
@@ -101,6 +104,35 @@ ssize_t write_some(int descriptor, ssize_t result) {
   }
   return result;
 }
+
+#if defined(__x86_64__)
+
+// libc's own write() goes here: streams of stdio call it by no name that a library could take. A lock of the stream is held, so
+// nobody else has a turn unless there is no room.
+ssize_t write_of_libc(int descriptor, const void* bytes, size_t length) {
+  static const auto call = next<long (*)(long, ...)>("syscall");
+  const int flags = flags_of(descriptor);
+  if (!may_wait(flags)) return call(SYS_write, descriptor, bytes, length);
+  const auto attempt = [&](size_t done) {
+    const Unblocked unblocked(descriptor, flags);
+    return call(SYS_write, descriptor, static_cast<const char*>(bytes) + done, length - done);
+  };
+  const ssize_t first = attempt(0);
+  if (first < 0 && errno != EAGAIN) return first;
+  const size_t done = first < 0 ? 0 : static_cast<size_t>(first);
+  if (done == length) return first;
+  const ssize_t rest = write_all(length - done, [&](size_t more) { return attempt(done + more); });
+  return rest < 0 ? (done > 0 ? first : rest) : static_cast<ssize_t>(done) + rest;
+}
+
+[[gnu::constructor(102)]] void take_writes_of_streams() {
+  if (!in_virtual_time()) return;
+  // By this name no other library has it. Where its code is unlike that of others, streams do not wait for room.
+  void* const of_libc = ::dlsym(RTLD_NEXT, "__write");
+  if (of_libc != nullptr) (void)redirect(of_libc, reinterpret_cast<const void*>(write_of_libc));
+}
+
+#endif
 
 }  // namespace
 
