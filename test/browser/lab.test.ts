@@ -2,8 +2,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import { kMain, kRoot } from "../command.js";
+import { endWithTest } from "../end_with_test.js";
 import { liveObstacle } from "../live/capability.js";
 import { folder, kIncast, kSlowLinks } from "../live/weir.js";
 import { eventually } from "../patience.js";
@@ -29,7 +30,7 @@ async function startLab(): Promise<{ url: string; interrupt(): Promise<number | 
   ];
   const command = [kMain, "lab", "run", kIncast, ...options];
   const child = spawn(process.execPath, command, { cwd: kRoot, stdio: ["ignore", "ignore", "pipe"], detached: true });
-  onTestFinished(() => void child.kill("SIGKILL"));
+  endWithTest(child);
   let said = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     said += text;

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
+import { endWithTest } from "../end_with_test.js";
 
 const kLauncher = fileURLToPath(new URL("../../weir", import.meta.url));
 const kProgram = `console.log(JSON.stringify({ args: process.argv.slice(2), cwd: process.cwd(), pid: process.pid }));`;
@@ -61,7 +62,7 @@ it("is the program itself: signals reach it, and its status is the launcher's", 
     `process.on("SIGTERM", () => process.exit(42)); setInterval(() => {}, 1000); console.log(process.pid);`,
   );
   const child = spawn("./weir", { cwd: root, stdio: ["ignore", "pipe", "inherit"], env: environment(folder()) });
-  onTestFinished(() => void child.kill("SIGKILL"));
+  endWithTest(child);
   const [pid] = await once(child.stdout, "data");
   expect(Number(String(pid))).toBe(child.pid);
   child.kill("SIGTERM");

@@ -9,6 +9,7 @@ import { expect, onTestFinished } from "vitest";
 import { ask } from "../../src/device/control_client.js";
 import { LabNetwork } from "../../src/host/veth.js";
 import { kRoot, kWeir } from "../command.js";
+import { endWithTest } from "../end_with_test.js";
 import { eventually } from "../patience.js";
 import { folder } from "./weir.js";
 
@@ -79,7 +80,7 @@ export function weirAs({ as = [], env = {}, end = "SIGKILL" }: Way, ...args: str
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, ...env },
   });
-  onTestFinished(() => void child.kill(end));
+  endWithTest(child, end);
   let [stdout, stderr] = ["", ""];
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     stdout += text;

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { prepareLaunch } from "../../src/daemon/programs/launch.js";
 import type { LabNetwork } from "../../src/host/veth.js";
+import { endWithTest } from "../end_with_test.js";
 import { lacking } from "../needs.js";
 import { describeUnless, itUnless } from "../obstacles.js";
 import { eventually } from "../patience.js";
@@ -77,10 +78,8 @@ async function started({ path }: { path: string }, command: readonly string[], a
   const { files, before } = await prepareLaunch(["a"], { folder: path });
   const [program = "", ...args] = [...as, ...before("weir run"), ...command];
   const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"] });
-  onTestFinished(() => {
-    child.kill("SIGKILL");
-    rmSync(files, { recursive: true, force: true });
-  });
+  onTestFinished(() => rmSync(files, { recursive: true, force: true }));
+  endWithTest(child);
   let [stdout, stderr] = ["", ""];
   child.stdout.on("data", (bytes) => {
     stdout += bytes;

@@ -7,6 +7,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { prepareLaunch } from "../../src/daemon/programs/launch.js";
 import { ask } from "../../src/device/control_client.js";
 import { findDevices } from "../../src/device/running.js";
+import { endWithTest } from "../end_with_test.js";
 import { eventually } from "../patience.js";
 import { describeLive } from "./capability.js";
 import { freePort, metric, network, startSwitch, weir } from "./daemons.js";
@@ -100,7 +101,7 @@ ${other}`,
         },
       );
     const server = pingpong("roce_1");
-    onTestFinished(() => void server.child.kill());
+    endWithTest(server.child);
     await eventually(async () => {
       const [one] = await ask(socket, "programs", of("roce_1"));
       expect(one?.command).toBe("ibv_rc_pingpong");

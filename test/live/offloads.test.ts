@@ -7,6 +7,7 @@ import { ask } from "../../src/device/control_client.js";
 import { runTool } from "../../src/host/tools.js";
 import { LabNetwork } from "../../src/host/veth.js";
 import { kMain, kRoot } from "../command.js";
+import { endWithTest } from "../end_with_test.js";
 import { lacking } from "../needs.js";
 import { describeUnless } from "../obstacles.js";
 import { eventually } from "../patience.js";
@@ -64,7 +65,7 @@ async function startSwitch(net: LabNetwork, { receive, transmit, mode }: Backend
     cwd: kRoot,
     stdio: ["ignore", "ignore", "pipe"],
   });
-  onTestFinished(() => void child.kill("SIGKILL"));
+  endWithTest(child);
   let log = "";
   child.stderr?.setEncoding("utf8").on("data", (text: string) => {
     log += text;

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { prepareLaunch } from "../../src/daemon/programs/launch.js";
 import { ask } from "../../src/device/control_client.js";
+import { endWithTest } from "../end_with_test.js";
 import { eventually } from "../patience.js";
 import { describeLive } from "./capability.js";
 import { type Daemon, daemon, network, portOf, startSwitch } from "./daemons.js";
@@ -38,10 +39,8 @@ async function nics() {
       stdio: ["ignore", "pipe", "pipe"],
       env: { ...process.env, ...environment, ...more },
     });
-    onTestFinished(() => {
-      child.kill("SIGKILL");
-      rmSync(files, { recursive: true, force: true });
-    });
+    onTestFinished(() => rmSync(files, { recursive: true, force: true }));
+    endWithTest(child);
     return { child, ...watched(child) };
   };
   const setLink = (name: Name, state: "up" | "down") =>

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it, onTestFinished } from "vitest";
 import { ask } from "../../src/device/control_client.js";
 import type { LabNetwork } from "../../src/host/veth.js";
+import { endWithTest } from "../end_with_test.js";
 import { count } from "../fixtures/counts.js";
 import { lacking } from "../needs.js";
 import { describeUnless, itUnless } from "../obstacles.js";
@@ -34,7 +35,7 @@ while True:
     time.sleep(0.01)
 `;
   const child = spawn("nsenter", [`--net=${net.namespace("sw").path}`, "python3", "-c", program], { stdio: "inherit" });
-  onTestFinished(() => void child.kill("SIGKILL"));
+  endWithTest(child);
   return child;
 }
 

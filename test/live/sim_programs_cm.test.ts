@@ -1,6 +1,7 @@
 /** Programs of librdmacm in virtual time: their connections, how these fail, and that all of it is the same each time. */
 import { spawn } from "node:child_process";
-import { expect, onTestFinished } from "vitest";
+import { expect } from "vitest";
+import { endWithTest } from "../end_with_test.js";
 import { lacking } from "../needs.js";
 import { itUnless } from "../obstacles.js";
 import { describeVirtual } from "./capability.js";
@@ -16,7 +17,7 @@ const kFast = "{ rate: 100Gbps, delay: 1us, mtu: 4200 }";
 function busy(processes: number): void {
   for (let i = 0; i < processes; i++) {
     const child = spawn("sh", ["-c", "while :; do :; done"], { stdio: "ignore" });
-    onTestFinished(() => void child.kill("SIGKILL"));
+    endWithTest(child);
   }
 }
 

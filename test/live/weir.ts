@@ -8,6 +8,7 @@ import { expect, onTestFinished, type TestContext, TestRunner } from "vitest";
 import { NetworkNamespace } from "../../src/host/namespace.js";
 import type { Result } from "../../src/result/result.js";
 import { kRoot, kWeir } from "../command.js";
+import { endWithTest } from "../end_with_test.js";
 import { faultsOf } from "../fixtures/closed_schema.js";
 import { kTestLimitMs } from "../limits.js";
 import { eventually } from "../patience.js";
@@ -84,7 +85,7 @@ export async function start(args: readonly string[], as: readonly string[] = [],
   }
   const timer = setTimeout(() => child.kill("SIGKILL"), kTestLimitMs);
   running.add(child);
-  if (TestRunner.getCurrentTest() !== undefined) onTestFinished(() => void child.kill("SIGKILL"));
+  if (TestRunner.getCurrentTest() !== undefined) endWithTest(child);
   const finished = new Promise<Finished>((resolve, reject) => {
     child.on("error", reject);
     child.on("close", (status, signal) => {

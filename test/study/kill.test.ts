@@ -3,8 +3,9 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import { planText } from "../../src/study/plan.js";
+import { endWithTest } from "../end_with_test.js";
 import { kPatienceMs } from "../limits.js";
 import { kTestMarker, markedProcesses } from "../live/processes.js";
 import { eventually } from "../patience.js";
@@ -28,7 +29,7 @@ function sweep() {
       stdio: "ignore",
       env: { ...process.env, [kTestMarker]: marker },
     });
-    onTestFinished(() => void child.kill("SIGKILL"));
+    endWithTest(child);
     return child;
   };
   const finish = () =>
