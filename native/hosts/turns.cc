@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -12,8 +13,6 @@
 #include <algorithm>
 #include <atomic>
 #include <climits>
-#include <cstdio>
-#include <cstring>
 #include <utility>
 
 #include "base/native_error.h"
@@ -25,27 +24,12 @@ namespace {
 constexpr long kLook = 2'000'000;
 // Looks after which a thread that still has the turn is taken for one that never waits: half a minute.
 constexpr int kMostLooks = 15'000;
+// Looks after which it is looked whether the thread gets a processor: a quarter of a second.
+constexpr int kStarvationLooks = 125;
 // The same for a process that is about to end: two seconds.
 constexpr long kEndLook = 50'000;
 constexpr int kMostEndLooks = 40'000;
-
-// Whether a process or thread of a program, by its number there, has not come to its end: one that nobody has waited for has.
-// `first`: the program's first process, under whose root its namespace's /proc is. One that has none of its own is not asked.
-bool lives(pid_t first, uint32_t number) {
-  char path[64], text[512];
-  std::snprintf(path, sizeof path, "/proc/%d/root/proc/self", static_cast<int>(first));
-  if (::readlink(path, text, sizeof text) > 0) return true;
-  std::snprintf(path, sizeof path, "/proc/%d/root/proc/%u/stat", static_cast<int>(first), number);
-  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return false;
-  const ssize_t length = ::read(file, text, sizeof text - 1);
-  ::close(file);
-  if (length <= 0) return false;
-  text[length] = 0;
-  // The name, in parentheses, may have some itself.
-  const char* const name_end = std::strrchr(text, ')');
-  return name_end != nullptr && name_end[1] == ' ' && name_end[2] != 'Z' && name_end[2] != 'X';
-}
+constexpr int kEndStarvationLooks = 2'500;
 
 void wake(std::atomic<uint32_t>& word) { ::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0); }
 
@@ -72,6 +56,7 @@ Turns::Turns(std::string path, uint32_t nics, std::function<bool()> serve)
   if (at == MAP_FAILED) throw failed("mmap");
   memory_ = static_cast<TurnMemory*>(at);  // all zero, which is how its words begin
   memory_->layout = kTurnsLayout;
+  if (::sched_getaffinity(0, sizeof processors_, &processors_) != 0) CPU_ZERO(&processors_);
 }
 
 Turns::~Turns() {
@@ -183,17 +168,21 @@ void Turns::count(uint32_t number, uint32_t deed) {
 // Waits until a thread gives its turn back; false: it has ended, or its process has.
 bool Turns::await(TurnPlace& place, uint32_t program, const std::function<void(uint32_t, int)>& ended) {
   const timespec look{0, kLook};
+  Starvation starvation;
+  int most = kMostLooks;
   for (int looks = 0; place.state.load(std::memory_order_acquire) == TurnPlace::runs; ++looks) {
     ::syscall(SYS_futex, &place.state, FUTEX_WAIT, TurnPlace::runs, &look, nullptr, 0);
     if (place.state.load(std::memory_order_acquire) != TurnPlace::runs) break;
     int status = 0;
     const pid_t process = processes_[program];
-    if (looks == kMostLooks && process != 0) {
+    // The first thread of a program has told no number before it has loaded the library.
+    const uint32_t thread = place.thread.load(std::memory_order_relaxed);
+    if (looks % kStarvationLooks == 0 && help_if_starved(starvation, process, std::max(thread, 1u))) most += kStarvationLooks;
+    if (looks == most && process != 0) {
       overran_[program] = true;
       ::kill(process, SIGKILL);
     }
     if (process != 0 && ::waitpid(process, &status, WNOHANG) != process) {
-      const uint32_t thread = place.thread.load(std::memory_order_relaxed);
       // The first process is heard of by waitpid() alone.
       const bool first = place.process.load(std::memory_order_relaxed) == 1;
       if (looks == 0 || thread == 0 || process == 0 || first || lives(process, thread)) continue;
@@ -213,11 +202,21 @@ bool Turns::await(TurnPlace& place, uint32_t program, const std::function<void(u
   return true;
 }
 
+// One kernel leaves a thread without a processor for a minute where others compute on the one that programs are kept on.
+bool Turns::help_if_starved(Starvation& starvation, pid_t first, uint32_t thread) {
+  if (first == 0 || !starvation.look(first, thread)) return false;
+  spread(processes_, processors_);
+  return true;
+}
+
 // A process that has said that it ends does so a moment later. Until then its parent could neither wait for it nor hear of it by
 // a signal.
 void Turns::await_end(TurnPlace& place, pid_t first) {
   const uint32_t process = place.process.load(std::memory_order_relaxed);
-  for (int looks = 0; process != 0 && looks < kMostEndLooks && lives(first, process); ++looks) {
+  Starvation starvation;
+  int most = kMostEndLooks;
+  for (int looks = 0; process != 0 && looks < most && lives(first, process); ++looks) {
+    if (looks % kEndStarvationLooks == 0 && help_if_starved(starvation, first, process)) most += kEndStarvationLooks;
     const timespec moment{0, kEndLook};
     ::nanosleep(&moment, nullptr);
   }

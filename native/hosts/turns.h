@@ -2,6 +2,7 @@
 // places, until all wait.
 #pragma once
 
+#include <sched.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 
 #include "base/types.h"
 #include "endpoint/program_turns.h"
+#include "hosts/program_threads.h"
 
 namespace weir {
 
@@ -83,6 +85,7 @@ class Turns {
   void count(uint32_t place, uint32_t deed);
   bool await(TurnPlace& place, uint32_t program, const std::function<void(uint32_t, int)>& ended);
   void await_end(TurnPlace& place, pid_t first);
+  bool help_if_starved(Starvation& starvation, pid_t first, uint32_t thread);
 
   std::string path_;
   std::function<bool()> serve_;
@@ -90,6 +93,7 @@ class Turns {
   std::vector<Seen> seen_;
   std::vector<uint32_t> later_;  // deeds of places that count from a time on
   std::vector<pid_t> processes_;
+  cpu_set_t processors_;  // those that the system gives us
   std::vector<bool> overran_;
   std::vector<uint64_t> writes_;  // to memory that processes share, by NIC
   std::vector<ProcessTurns> processes_seen_;
