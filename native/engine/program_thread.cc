@@ -94,16 +94,18 @@ void ProgramTransports::sleep(Time duration) {
   shared.program_sleeps.store(0, std::memory_order_relaxed);
 }
 
-// Must be called while somebody has the lock; `helped`: while somebody polls. Returns whether it was woken.
+// Must be called while somebody has the lock; `helped`: while somebody polls. Returns whether there is something for it.
 bool ProgramTransports::nap(Time duration, bool helped) {
   ProgramMemory& shared = session_.memory();
   const uint32_t bell = shared.bell.load(std::memory_order_acquire);
   naps_.store(true, std::memory_order_seq_cst);
   const bool rests = helped && polled_.load(std::memory_order_seq_cst) == 0;
-  if (!rests && !stopping_.load(std::memory_order_acquire)) session_.wait_for_bell(bell, duration);
+  // The poller has said so before the thread napped, and who it was woken for may be another one.
+  const bool has_frames = may_have_left_.load(std::memory_order_seq_cst) && !asks_for_frames();
+  if (!rests && !has_frames && !stopping_.load(std::memory_order_acquire)) session_.wait_for_bell(bell, duration);
   naps_.store(false, std::memory_order_relaxed);
   shared.program_sleeps.store(0, std::memory_order_relaxed);
-  return shared.bell.load(std::memory_order_relaxed) != bell;
+  return has_frames || shared.bell.load(std::memory_order_relaxed) != bell;
 }
 
 // Slots that have to come back before it is worth a wake: half of those that the daemon has of a queue pair that waits for them,

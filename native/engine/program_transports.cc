@@ -340,6 +340,7 @@ bool ProgramTransports::turn(Time now) {
 ProgramTransports::Help ProgramTransports::help_once() {
   const Time now = weir_turns_now != nullptr ? weir_turns_now() : monotonic_now();
   polled_.store(now, std::memory_order_relaxed);
+  may_have_left_.store(false, std::memory_order_relaxed);
   if (!mutex_.try_lock()) return Help::refused;
   ProgramMemory& shared = session_.memory();
   if (naps_.load(std::memory_order_relaxed)) shared.program_sleeps.store(0, std::memory_order_relaxed);
@@ -373,13 +374,18 @@ bool ProgramTransports::help(const void* queue) {
 void ProgramTransports::may_leave() {
   if (weir_turns_found != nullptr) weir_turns_found();
   if (lent_ != nullptr) lent_->find();
-  if (!naps_.load(std::memory_order_relaxed)) return;
+  may_have_left_.store(true, std::memory_order_seq_cst);
+  if (naps_.load(std::memory_order_seq_cst) && !asks_for_frames()) help_once();
+}
+
+// Has the daemon wake the thread, which naps, for frames and for nothing else; returns false if some have come.
+bool ProgramTransports::asks_for_frames() {
   ProgramMemory& shared = session_.memory();
   shared.returned_wanted.store(shared.returned_written.load(std::memory_order_relaxed) + kProgramPackets,
                                std::memory_order_relaxed);
   shared.program_sleeps.store(1, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (shared.frames_written.load(std::memory_order_acquire) != shared.frames_read.load(std::memory_order_relaxed)) help_once();
+  return shared.frames_written.load(std::memory_order_acquire) == shared.frames_read.load(std::memory_order_relaxed);
 }
 
 void ProgramTransports::rest() {

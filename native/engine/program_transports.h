@@ -115,6 +115,7 @@ class ProgramTransports : public CompletionSink {
 
   enum class Help : uint8_t { refused, none, moved, seen };
   Help help_once();
+  bool asks_for_frames();
   bool turn(Time now);
   void send(ProgramPair& pair, Time now);
   void write(ProgramPair& pair, const OutgoingPacket& out, bool data, Time now);
@@ -147,6 +148,7 @@ class ProgramTransports : public CompletionSink {
   Time sleeps_until_ = 0;  // end of the thread's sleep; read and written with the lock
   std::atomic<Time> polled_{0};
   std::atomic<bool> naps_{false};
+  std::atomic<bool> may_have_left_{false};  // a poller has found something, and has not polled since
   std::atomic<bool> failed_{false};
   std::atomic<bool> stopping_{false};
   std::thread thread_;

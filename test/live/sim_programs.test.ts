@@ -126,12 +126,19 @@ describeVirtual("programs in virtual time", () => {
   );
 
   itUnless(kNoPerftest, "have the latency of the path, whether they poll completions or memory", async () => {
+    const kBitsPerUs = 400_000;
+    const [mtu, headers] = [1024, 82];
     for (const program of ["ib_send_lat", "ib_write_lat"]) {
-      const { output } = await run(pair(`${program} -n 20`), "{ rate: 400Gbps, delay: 700ns }");
-      const [bytes, , least, most] = figures(output("client.out"));
-      expect(bytes).toBe(2);
-      // Two cables, and a frame of 86 bytes twice; perftest has two decimals.
-      for (const latency of [least, most]) expect(Math.abs((latency as number) - 1.4034)).toBeLessThan(0.01);
+      for (const size of [2, 4096, 65_536]) {
+        const { output } = await run(pair(`${program} -n 20 -s ${size}`), "{ rate: 400Gbps, delay: 700ns }");
+        const [bytes, , least, most] = figures(output("client.out"));
+        expect(bytes).toBe(size);
+        // Two cables, all frames on one of them, and the last on the other; perftest has two decimals.
+        const frames = Math.ceil(size / mtu);
+        const last = headers + Math.min(Math.max(size, 4), mtu);
+        const latency = 1.4 + (8 * ((frames - 1) * (headers + mtu) + 2 * last)) / kBitsPerUs;
+        for (const told of [least, most]) expect(Math.abs((told as number) - latency)).toBeLessThan(0.01);
+      }
     }
   });
 
