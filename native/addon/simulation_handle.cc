@@ -48,6 +48,7 @@ Napi::Function SimulationHandle::define(Napi::Env env) {
                       method<&SimulationHandle::take_news, "takeNews()">(),
                       method<&SimulationHandle::tell_program, "tellProgram(nic, session, bytes)">(),
                       method<&SimulationHandle::end_session, "endSession(nic, session)">(),
+                      method<&SimulationHandle::program_listens, "programListens(program)">(),
                       method<&SimulationHandle::send_frame, "sendFrame(nic, bytes)">(),
                       method<&SimulationHandle::close, "close()">()});
 }
@@ -184,6 +185,10 @@ void SimulationHandle::tell_program(uint32_t nic, uint32_t session, std::span<co
 
 void SimulationHandle::end_session(uint32_t nic, uint32_t session) {
   if (hosts_ != nullptr) hosts_->end_session(nic, session);
+}
+
+void SimulationHandle::program_listens(uint32_t program) {
+  if (hosts_ != nullptr) hosts_->note_listener(program);
 }
 
 void SimulationHandle::send_frame(uint32_t nic, std::span<const uint8_t> frame) {

@@ -36,6 +36,7 @@ ProgramHosts::ProgramHosts(const SimulationConfig& config, ProgramPlan plan)
     : nics_(config.nics.begin(), config.nics.end()),
       plan_(std::move(plan)),
       states_(plan_.programs.size()),
+      has_listener_(plan_.programs.size()),
       turns_(plan_.folder + "/turns", static_cast<uint32_t>(nics_.size()), [this] { return serve(); }),
       brokers_(nics_.size()) {
   require(plan_.programs.size() <= kTurnPrograms, "programs", "there are 256 at most");
@@ -161,6 +162,12 @@ void ProgramHosts::send(uint32_t nic, std::span<const uint8_t> frame) {
   ask_for(fabric_->now());
 }
 
+void ProgramHosts::note_listener(uint32_t program) {
+  if (program >= has_listener_.size()) return;
+  has_listener_[program] = true;
+  ask_for(fabric_->now());
+}
+
 void ProgramHosts::wake(uint32_t, Time now) {
   // One that was asked for before an earlier one was.
   if (now < asked_) return;
@@ -219,7 +226,8 @@ bool ProgramHosts::publish() {
 ProgramHosts::Readiness ProgramHosts::readiness(uint32_t program) const {
   const ProgramFate& state = states_[program];
   const uint32_t port = plan_.programs[program].listens;
-  if (port != 0 && state.started && turns_.listens(program, static_cast<uint16_t>(port))) return Readiness::ready;
+  const bool listens = port != 0 && (has_listener_[program] || turns_.listens(program, static_cast<uint16_t>(port)));
+  if (listens && state.started) return Readiness::ready;
   if (!state.ended) return state.failure.empty() ? Readiness::not_yet : Readiness::never;
   return port == 0 && state.status == 0 && state.signal == 0 ? Readiness::ready : Readiness::never;
 }

@@ -38,6 +38,8 @@ class ProgramHosts final : public HostWork {
   // Bytes for a program of librdmacm, and the end of its session. Numbers that are nobody's are ignored.
   void tell(uint32_t nic, uint32_t session, std::span<const uint8_t> bytes);
   void end_session(uint32_t nic, uint32_t session);
+  // Something listens at the port of the program's NIC that others wait for. Numbers that are nobody's are ignored.
+  void note_listener(uint32_t program);
   // The NIC sends a frame, without FCS.
   void send(uint32_t nic, std::span<const uint8_t> frame);
 
@@ -65,6 +67,7 @@ class ProgramHosts final : public HostWork {
   std::vector<SimulatedNic> nics_;
   ProgramPlan plan_;
   std::vector<ProgramFate> states_;
+  std::vector<bool> has_listener_;  // of connection management, by program
   Turns turns_;
   ProgramNamespaces namespaces_;
   Fabric* fabric_ = nullptr;

@@ -85,7 +85,7 @@ export interface NativeSimulation {
   /** What has become of programs, in their order. */
   programs(): ProgramFate[];
   /**
-   * What connection management is to hear, in order: run() has stopped for it, in the event of that time. What it says by the three
+   * What connection management is to hear, in order: run() has stopped for it, in the event of that time. What it says by the four
    * below is seen at that time, too. Numbers that are nobody's are ignored.
    */
   takeNews(): HostNews[];
@@ -94,6 +94,8 @@ export interface NativeSimulation {
   endSession(nic: number, session: number): void;
   /** A frame without FCS that a NIC sends. */
   sendFrame(nic: number, bytes: Uint8Array): void;
+  /** Something listens at the port of a program's NIC that others wait for. @param program Its number. */
+  programListens(program: number): void;
   /** Frees the memory; programs that run are ended. Idempotent. */
   close(): void;
 }

@@ -32,6 +32,14 @@ describeVirtual("programs of librdmacm in virtual time", () => {
     expect(programs.client?.ended_s).toBeLessThan(2e-3);
   });
 
+  itUnless(kNoRdmacm, "are waited for until they listen", async () => {
+    const traffic = `  - { id: server, on: a, run: "sleep 0.25; rping -s -C 2", listens: 7174 }
+  - { id: client, on: b, run: "rping -c -a a -C 2", after: server }`;
+    const { programs } = await run(traffic, kFast);
+    expect(programs).toMatchObject({ server: { status: 0 }, client: { status: 0 } });
+    expect(programs.client?.started_s).toBeCloseTo(0.25, 4);
+  });
+
   itUnless(kNoRdmacm, "exchange datagrams, and messages by several connections at a time", async () => {
     const [datagrams, connections] = await Promise.all([
       run(ofTwo("udaddy -C 5", "udaddy -s a -C 5"), kFast),

@@ -22,7 +22,15 @@ const kLastManagementQpn = 1;
 const kUser = 0;
 
 /** What is heard of hosts, and said to them. */
-type Hosts = Pick<NativeSimulation, "takeNews" | "tellProgram" | "endSession" | "sendFrame">;
+type Hosts = Pick<NativeSimulation, "takeNews" | "tellProgram" | "endSession" | "sendFrame" | "programListens">;
+
+/** A program that others wait for until something listens at a port of its NIC. */
+export interface AwaitedListener {
+  /** Its number. */
+  program: number;
+  nic: number;
+  port: number;
+}
 
 /** A NIC whose host has programs. */
 export interface ConnectedNic {
@@ -74,8 +82,9 @@ export class SimConnections {
     private readonly simulation: Hosts,
     nics: readonly ConnectedNic[],
     seed: number,
+    private awaited: readonly AwaitedListener[] = [],
   ) {
-    const counted: Omit<Hosts, "takeNews"> = {
+    const counted: Omit<Hosts, "takeNews" | "programListens"> = {
       tellProgram: (...told) => this.#count(() => simulation.tellProgram(...told)),
       endSession: (...ended) => this.#count(() => simulation.endSession(...ended)),
       sendFrame: (...sent) => this.#count(() => simulation.sendFrame(...sent)),
@@ -101,6 +110,9 @@ export class SimConnections {
       this.#done += news.length;
       if (this.#done > before) await turn();
     }
+    const isThere = ({ nic, port }: AwaitedListener) => this.#hosts.get(nic)?.isListenedAt(port) === true;
+    for (const one of this.awaited.filter(isThere)) this.simulation.programListens(one.program);
+    this.awaited = this.awaited.filter((one) => !isThere(one));
   }
 
   #count(action: () => void): void {
@@ -116,7 +128,7 @@ class HostConnections {
   readonly #listeners = new Set<(frame: Buffer) => void>();
 
   constructor(
-    private readonly port: Omit<Hosts, "takeNews">,
+    private readonly port: Omit<Hosts, "takeNews" | "programListens">,
     private readonly own: ConnectedNic,
     clock: VirtualClock,
     random: () => number,
@@ -151,6 +163,10 @@ class HostConnections {
       mayNameQueuePair: (_, qpn) => qpn > kLastManagementQpn,
       budget: () => ({ next: () => Promise.resolve() }),
     });
+  }
+
+  isListenedAt(port: number): boolean {
+    return this.#connections.isListenedAt(port);
   }
 
   hear({ kind, session, process, bytes }: HostNews): void {

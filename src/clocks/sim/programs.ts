@@ -139,7 +139,13 @@ export class SimPrograms {
         return peer === nic ? hostMac(nic) : gateway_mac || hostMac(peer);
       },
     }));
-    return new SimConnections(simulation, connected, this.scenario.seed);
+    const awaited = this.plan.programs.map(({ nic, listens: port }, program) => ({ program, nic, port }));
+    return new SimConnections(
+      simulation,
+      connected,
+      this.scenario.seed,
+      awaited.filter(({ port }) => port !== 0),
+    );
   }
 
   results(states: readonly ProgramFate[]): Record<string, ProgramResult> {

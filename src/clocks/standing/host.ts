@@ -76,6 +76,11 @@ export class InhabitedHost {
     return this.#broker?.programs() ?? new Map();
   }
 
+  /** Tells whether a program of librdmacm listens at the port of its NIC. */
+  isListenedAt(port: number): boolean {
+    return this.#broker?.isListenedAt(port) ?? false;
+  }
+
   /** Takes a frame that is not for queue pairs. */
   take(bytes: Buffer): void {
     const frame = untaggedFrame(bytes);

@@ -128,6 +128,11 @@ export class LabHosts {
     return this.#hosts[host]?.programs() ?? new Map();
   }
 
+  /** Tells whether a program of librdmacm listens at the port of that host's NIC. */
+  isListenedAt(host: string, port: number): boolean {
+    return this.#hosts.some((one) => one.place.name === host && one.isListenedAt(port));
+  }
+
   /** Takes a frame that has come to host number `host` of those here and is not for queue pairs. */
   take(host: number, bytes: Buffer): void {
     this.#hosts[host]?.take(bytes);

@@ -16,6 +16,8 @@ export interface ProgramPlace {
   folder: string;
   /** Meant ns since traffic began. */
   now(): number;
+  /** Whether a program of librdmacm listens at the port of its NIC. */
+  isListenedAt(port: number): boolean;
   /** Counters of the host's NIC, by name. */
   counters(): Record<string, number>;
 }
@@ -73,7 +75,7 @@ export class ProgramRun {
     const { listens } = this.program;
     if (this.#ready) return true;
     if (listens === undefined) this.#ready = this.#ended !== undefined && this.failure === undefined;
-    else if (this.started && !this.over) this.#ready = listensAt(this.place.pid, listens);
+    else if (this.started && !this.over) this.#ready = listensAt(this.place.pid, listens) || this.place.isListenedAt(listens);
     return this.#ready;
   }
 
@@ -150,7 +152,7 @@ export class ProgramRun {
   }
 }
 
-/** Whether a process listens at the port, by IPv4 or IPv6. @param pid A process of the network namespace. */
+/** Whether a process listens at the port of TCP, by IPv4 or IPv6. @param pid A process of the network namespace. */
 function listensAt(pid: number, port: number): boolean {
   const wanted = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
   return (["tcp", "tcp6"] as const).some((file) => {

@@ -85,6 +85,7 @@ export class LabResidents implements Residents {
       environment: hosts.environment,
       folder: this.options.results,
       now,
+      isListenedAt: (port: number) => hosts.isListenedAt(host, port),
       counters: () => {
         lab.nics.counters.refresh();
         return lab.nics.counters.at({ device: host, qpn: undefined }).byName();

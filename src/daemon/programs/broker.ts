@@ -149,6 +149,11 @@ export class ProgramBroker implements SessionHost {
     return [...this.#connections].filter(({ direct }) => direct).length;
   }
 
+  /** Tells whether a program of librdmacm listens at the port. */
+  isListenedAt(port: number): boolean {
+    return this.#cm.isListenedAt(port);
+  }
+
   /** Tells programs that the NIC is gone. Idempotent. */
   close(): void {
     process.off("exit", this.#onExit);

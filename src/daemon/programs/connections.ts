@@ -126,6 +126,11 @@ export class ProgramConnections<S extends Duplex = Socket> implements ChannelHos
     return this.host.pathMtu() as PathMtu;
   }
 
+  /** Tells whether a program listens at the port, for connections or datagrams. */
+  isListenedAt(port: number): boolean {
+    return Object.values(this.ports).some((space) => space.isListenedAt(port));
+  }
+
   /** Takes the addresses that the NIC has now. */
   takeAddresses(all: readonly OwnAddress[]): void {
     const before = this.#addresses;

@@ -27,6 +27,11 @@ export class PortSpace {
     return taken;
   }
 
+  /** Tells whether somebody listens at the port. */
+  isListenedAt(port: number): boolean {
+    return [...(this.#holders.get(port) ?? [])].some(({ listens }) => listens);
+  }
+
   /** Tells whether this one of the port's holders may listen. */
   isAlone(port: number, holder: PortHolder): boolean {
     return [...(this.#holders.get(port) ?? [])].every((other) => other === holder || !other.listens);
