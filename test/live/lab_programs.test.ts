@@ -253,15 +253,16 @@ describeOrdinaryUser("programs as traffic without root", () => {
 });
 
 describeUnless(liveObstacle() ?? lacking("perftest", "libibverbs-dev"), "programs on libibverbs as traffic", () => {
-  it("use the NICs of their hosts, five pairs at a time", async () => {
+  it("use the NICs of their hosts, five pairs at a time, of which one connects by librdmacm", async () => {
     const lab = new Standing();
     const numbers = [0, 1, 2, 3, 4];
+    const perftest = "own=$(hostname); case $own in ?4) way=-R;; esac; ib_write_bw $way -n 100 -s 4096";
     const { result } = await run(
       lab,
       numbers.flatMap((i) => [`s${i}`, `c${i}`]).join(" "),
-      `  - { id: server, run: "ib_write_bw -n 100 -s 4096", on: [${numbers.map((i) => `s${i}`).join(", ")}], listens: 18515 }
+      `  - { id: server, run: '${perftest}', on: [${numbers.map((i) => `s${i}`).join(", ")}], listens: 18515 }
   - id: client
-    run: 'own=$(hostname); ib_write_bw -n 100 -s 4096 s\${own#c}'
+    run: '${perftest} s\${own#c}'
     on: [${numbers.map((i) => `c${i}`).join(", ")}]
     after: server`,
       "2s",
