@@ -172,11 +172,10 @@ void NicPrograms::take(SoftNic& nic) {
 void NicPrograms::publish(const Told& told) {
   for (const auto& [number, program] : programs_) {
     program->link->publish();
-    // One that sleeps is woken by what gives it something to do, too.
-    if (told != nullptr && !program->link->has_cause()) continue;
+    const bool has_cause = program->link->has_cause();
     const bool rings = program->link->take_wake();
     if (rings) program->wake();
-    if (told != nullptr) told(number, rings);
+    if (has_cause && told != nullptr) told(number, rings);
   }
 }
 

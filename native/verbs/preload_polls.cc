@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <utility>
 
 #include "engine/virtual_turns.h"
 #include "verbs/preload.h"
@@ -40,6 +41,7 @@ struct Polled {
 struct Poller {
   Polled queues[16];
   uint32_t count = 0;
+  uint32_t given = 0;   // turns that the thread had given away by then
   bool at_nic = false;  // the program has not looked since its last turn
   Time since = 0;       // when it found something last
   Time guess = kShortestGuess;
@@ -72,6 +74,8 @@ Time patience(Time now) {
 bool poll_in_vain(const void* queue) {
   const OwnWork work;
   if (!poller.at_nic) {
+    // Another wait has ended meanwhile, and the program goes on for that.
+    if (std::exchange(poller.given, turns_given()) != turns_given()) poller.count = 0;
     if (!has_looked(queue)) return true;
     poller.count = 0;
     if (shares_memory() && (knows_writes() ? has_written() : poller.echoes < kMostEchoes)) note_written();
@@ -83,6 +87,7 @@ bool poll_in_vain(const void* queue) {
   constexpr uint32_t kAny = TurnPlace::kNews | TurnPlace::kProcess | TurnPlace::kOthers;
   const Time until = waits ? now + kInstant : patience(now);
   const bool signaled = give_turn(waits ? 0 : kAny | (shares_memory() ? TurnPlace::kShared : 0u), until, true);
+  poller.given = turns_given();
   poller.guess = virtual_now() < until ? kShortestGuess : std::min(2 * poller.guess, kLongestGuess);
   poller.echoes = woken() == TurnPlace::kShared ? poller.echoes + 1 : 0;
   poller.at_nic = !signaled && woken() != 0 && (woken() & ~(TurnPlace::kNews | TurnPlace::kBell)) == 0;
