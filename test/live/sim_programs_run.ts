@@ -51,3 +51,5 @@ export const pair = (program: string) => `  - { id: server, on: a, run: "${progr
 /** The last line of figures of perftest. */
 export const figures = (output: string) =>
   (output.split("\n").findLast((line) => /^ \d/.test(line)) ?? "").trim().split(/\s+/).map(Number);
+/** A time, s, at which coreutils' sleep or timeout has ended: from 9.5 on they wait for a nanosecond more. */
+export const slept = (seconds: number): number => expect.closeTo(seconds, 7);

@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 import { lacking } from "../needs.js";
 import { itUnless } from "../obstacles.js";
 import { describeVirtual } from "./capability.js";
-import { run } from "./sim_programs_run.js";
+import { run, slept } from "./sim_programs_run.js";
 import { folder } from "./weir.js";
 
 /** Compiles a program of programs_c. */
@@ -35,7 +35,7 @@ describeVirtual("programs in virtual time that wait", () => {
       "calls 3 at 3.00",
       "calls 3 at 5.30",
     ]);
-    expect(programs.waits).toMatchObject({ status: 0, ended_s: 5.3 });
+    expect(programs.waits).toMatchObject({ status: 0, ended_s: slept(5.3) });
   });
 
   it("for signals by pause(), and for what others write to pipes by stdio, come back at that time", async () => {
@@ -57,7 +57,7 @@ describeVirtual("programs in virtual time that wait", () => {
     ]);
     expect(output("shell.err")).toBe("");
     expect(output("shell.out")).toBe("0ne\n7w0\n1577836802\n");
-    expect(programs).toMatchObject({ pauses: { status: 0, ended_s: 3.5 }, shell: { status: 0, ended_s: 2 } });
+    expect(programs).toMatchObject({ pauses: { status: 0, ended_s: 3.5 }, shell: { status: 0, ended_s: slept(2) } });
   });
 
   it("for room in pipes and sockets write all that they were asked to, at that time", async () => {
@@ -73,7 +73,7 @@ describeVirtual("programs in virtual time that wait", () => {
       }),
     );
     expect(output("shell.out")).toBe("50000\n1577836801\n");
-    expect(programs).toMatchObject({ floods: { status: 0, ended_s: 2.75 }, shell: { status: 0, ended_s: 1 } });
+    expect(programs).toMatchObject({ floods: { status: 0, ended_s: 2.75 }, shell: { status: 0, ended_s: slept(1) } });
   });
 
   it("for room in pipes wait in streams of stdio, too, and end by SIGPIPE where nobody reads", async () => {
@@ -85,7 +85,7 @@ describeVirtual("programs in virtual time that wait", () => {
     expect(output("a.out")).toBe("50000\n");
     expect(output("b.out")).toBe("a line of some length\n");
     expect(output("b.err")).toBe("");
-    expect(programs).toMatchObject({ a: { status: 0, ended_s: 1 }, b: { status: 0, ended_s: 2 } });
+    expect(programs).toMatchObject({ a: { status: 0, ended_s: slept(1) }, b: { status: 0, ended_s: slept(2) } });
   });
 
   it("for memory to change: a loop that fills much memory does not, whatever its registers", async () => {
@@ -145,6 +145,6 @@ describeVirtual("programs in virtual time that wait", () => {
     );
     expect(output("killed.out")).toBe("137\nparent\n");
     expect(output("limited.out")).toBe("124\n");
-    expect(programs.limited).toMatchObject({ ended_s: 2 });
+    expect(programs.limited).toMatchObject({ ended_s: slept(2) });
   });
 });
