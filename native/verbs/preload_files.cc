@@ -1,7 +1,8 @@
 // Files of devices, for programs that load libraries and for which nothing could be mounted (launch.cc): what is under
 // /sys/class/infiniband*, /sys/devices/virtual/weir and /dev/infiniband is looked for under $SYSFS_PATH first, where libibverbs
 // looks. The character files are /dev/null, whose number the device's folder names: libibverbs only asks for a character device
-// of that number. Where things are mounted, both ways lead to the same files.
+// of that number. Where things are mounted, both ways lead to the same files. Hosts in virtual time have a number of their boot,
+// too, by which libraries know who shares memory with them.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -27,7 +28,8 @@ constexpr std::string_view kVerbs = "/dev/infiniband/uverbs";
 constexpr std::string_view kConnections = "/dev/infiniband/rdma_cm";
 constexpr std::string_view kSystem = "/sys";
 constexpr std::string_view kDevices = "/dev/infiniband";
-constexpr std::string_view kShown[] = {"/sys/class/infiniband", "/sys/devices/virtual/weir", kDevices};
+constexpr std::string_view kShown[] = {"/sys/class/infiniband", "/sys/devices/virtual/weir", kDevices,
+                                       "/proc/sys/kernel/random/boot_id"};
 
 bool is_connections(const char* path) { return path != nullptr && kConnections == path; }
 

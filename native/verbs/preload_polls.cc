@@ -21,10 +21,12 @@ using namespace weir;
 // memory may still have done something at first, which nobody sees.
 constexpr uint32_t kRounds = 2;
 constexpr uint32_t kRoundsOfSharers = 3;
-// Who reads clocks may wait for a time: it looks after a part of the time that it has waited for.
+// Who has waited for nothing else looks again after a part of the time that it has waited for, as it may count its looks, or read
+// a clock now and then: the more often the longer it waits. Who reads clocks each time may wait for a time.
 constexpr Time kShortestLook = 10 * kMicrosecond;
 constexpr Time kLongestLook = 10 * kMillisecond;
 constexpr Time kLookPart = 32;
+constexpr uint32_t kMostDoublings = 9;
 // The same for one that shares memory, where nobody knows what is written to it.
 constexpr Time kShortestGuess = 1 * kMicrosecond;
 constexpr Time kLongestGuess = 1 * kMillisecond;
@@ -43,6 +45,8 @@ struct Poller {
   uint32_t count = 0;
   uint32_t given = 0;   // turns that the thread had given away by then
   bool at_nic = false;  // the program has not looked since its last turn
+  bool reads = false;   // it has read a clock when it looked last
+  uint32_t vain = 0;    // looks because of the time alone, since anything else
   Time since = 0;       // when it found something last
   Time guess = kShortestGuess;
   uint32_t echoes = 0;
@@ -60,14 +64,14 @@ bool has_looked(const void* queue) {
     *found = {queue, 0};
     ++poller.count;
   }
-  return ++found->times >= (shares_memory() ? kRoundsOfSharers : kRounds);
+  return ++found->times >= (shares_memory() ? kRoundsOfSharers : kRounds) << std::min(poller.vain, kMostDoublings);
 }
 
 // Until when it waits at most.
 Time patience(Time now) {
   if (shares_memory() && !knows_writes()) return now + poller.guess;
-  if (readings() == 0) return kNever;
-  return now + std::clamp((now - poller.since) / kLookPart, kShortestLook, kLongestLook);
+  const Time look = std::max((now - poller.since) / kLookPart, kShortestLook);
+  return now + (poller.reads ? std::min(look, kLongestLook) : look);
 }
 
 // Returns whether the program is to look.
@@ -78,6 +82,7 @@ bool poll_in_vain(const void* queue) {
     if (std::exchange(poller.given, turns_given()) != turns_given()) poller.count = 0;
     if (!has_looked(queue)) return true;
     poller.count = 0;
+    poller.reads = readings() > 0;
     if (shares_memory() && (knows_writes() ? has_written() : poller.echoes < kMostEchoes)) note_written();
   }
   const Time now = virtual_now();
@@ -89,6 +94,7 @@ bool poll_in_vain(const void* queue) {
   const bool signaled = give_turn(waits ? 0 : kAny | (shares_memory() ? TurnPlace::kShared : 0u), until, true);
   poller.given = turns_given();
   poller.guess = virtual_now() < until ? kShortestGuess : std::min(2 * poller.guess, kLongestGuess);
+  poller.vain = woken() == TurnPlace::kTime ? poller.vain + 1 : 0;
   poller.echoes = woken() == TurnPlace::kShared ? poller.echoes + 1 : 0;
   poller.at_nic = !signaled && woken() != 0 && (woken() & ~(TurnPlace::kNews | TurnPlace::kBell)) == 0;
   return !poller.at_nic;
@@ -105,6 +111,7 @@ WEIR_EXPORT bool weir_turns_poll(const void* queue) {
 
 WEIR_EXPORT void weir_turns_found() {
   poller.count = 0;
+  poller.vain = 0;
   poller.at_nic = false;
   if (in_virtual_time()) poller.since = virtual_now();
 }

@@ -2,6 +2,7 @@
  * Programs of a scenario in virtual time: what they need to find their host's simulated NIC, and what becomes of them. They are
  * started, and given their turns, by native/hosts/.
  */
+import { createHash } from "node:crypto";
 import { existsSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
 import { join, resolve } from "node:path";
@@ -65,6 +66,15 @@ export SYSFS_PATH WEIR_HOST
 [ -n "$rsh" ] && exec /bin/sh -c "$*"
 exec "\${@:-/bin/sh}"
 `;
+
+/** Each host is a machine of its own to libraries that compare these numbers, such as UCX's: none shares memory with another. */
+function writeBootNumber(system: string, host: string): void {
+  const folder = join(system, "proc/sys/kernel/random");
+  makeFolder(folder, 0o755);
+  const [, a, b, c, d, e] =
+    /^(.{8})(.{4})(.{4})(.{4})(.{12})/.exec(createHash("sha256").update(host).digest("hex")) ?? [];
+  writeFileSync(join(folder, "boot_id"), `${[a, b, c, d, e].join("-")}\n`);
+}
 
 /** Programs of one run, from before it until their folder is removed. */
 export class SimPrograms {
@@ -185,6 +195,7 @@ export class SimPrograms {
     const files = new DeviceFiles(join(folder, nic.name + kFilesSuffix), nic);
     files.write({ up: true, gids: [addressOf(index)], counters: {} });
     const system = writeSystemFiles(folder, [nic.name], join(folder, "sys"), () => false);
+    writeBootNumber(system, host);
     const { LD_PRELOAD: preload, ...rest } = programEnvironment(libraries, system);
     writeFileSync(join(folder, kOfHost), `SYSFS_PATH='${system}'\nWEIR_HOST='${host}'\n`);
     const inherited = kInherited.flatMap((name) =>
