@@ -149,4 +149,12 @@ void Session::wait_for_bell(uint32_t bell, Time duration) const {
   ::syscall(SYS_futex, &memory_->bell, FUTEX_WAIT, bell, &timeout, nullptr, 0);
 }
 
+bool Session::ask_for_frames() const {
+  memory_->returned_wanted.store(memory_->returned_written.load(std::memory_order_relaxed) + kProgramPackets,
+                                 std::memory_order_relaxed);
+  memory_->program_sleeps.store(1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return memory_->frames_written.load(std::memory_order_acquire) != memory_->frames_read.load(std::memory_order_relaxed);
+}
+
 }  // namespace weir

@@ -35,6 +35,8 @@ class Session {
   void ring_thread() const;
   // That thread sleeps, unless it has been rung since it read this in ProgramMemory::bell.
   void wait_for_bell(uint32_t bell, Time duration) const;
+  // Has the bell rung for frames from now on, and for nothing else; returns whether some have come already.
+  bool ask_for_frames() const;
   ProgramMemory& memory() const { return *memory_; }
   const ProgramAnswer& hello() const { return hello_; }
   // Descriptors of the path that the daemon has lent (engine/lent_path.h), which are the caller's from then on; below 0: none.

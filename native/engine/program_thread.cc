@@ -101,7 +101,7 @@ bool ProgramTransports::nap(Time duration, bool helped) {
   naps_.store(true, std::memory_order_seq_cst);
   const bool rests = helped && polled_.load(std::memory_order_seq_cst) == 0;
   // The poller has said so before the thread napped, and who it was woken for may be another one.
-  const bool has_frames = may_have_left_.load(std::memory_order_seq_cst) && !asks_for_frames();
+  const bool has_frames = may_have_left_.load(std::memory_order_seq_cst) && session_.ask_for_frames();
   if (!rests && !has_frames && !stopping_.load(std::memory_order_acquire)) session_.wait_for_bell(bell, duration);
   naps_.store(false, std::memory_order_relaxed);
   shared.program_sleeps.store(0, std::memory_order_relaxed);

@@ -375,17 +375,7 @@ void ProgramTransports::may_leave() {
   if (weir_turns_found != nullptr) weir_turns_found();
   if (lent_ != nullptr) lent_->find();
   may_have_left_.store(true, std::memory_order_seq_cst);
-  if (naps_.load(std::memory_order_seq_cst) && !asks_for_frames()) help_once();
-}
-
-// Has the daemon wake the thread, which naps, for frames and for nothing else; returns false if some have come.
-bool ProgramTransports::asks_for_frames() {
-  ProgramMemory& shared = session_.memory();
-  shared.returned_wanted.store(shared.returned_written.load(std::memory_order_relaxed) + kProgramPackets,
-                               std::memory_order_relaxed);
-  shared.program_sleeps.store(1, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  return shared.frames_written.load(std::memory_order_acquire) == shared.frames_read.load(std::memory_order_relaxed);
+  if (naps_.load(std::memory_order_seq_cst) && session_.ask_for_frames()) help_once();
 }
 
 void ProgramTransports::rest() {

@@ -115,7 +115,6 @@ class ProgramTransports : public CompletionSink {
 
   enum class Help : uint8_t { refused, none, moved, seen };
   Help help_once();
-  bool asks_for_frames();
   bool turn(Time now);
   void send(ProgramPair& pair, Time now);
   void write(ProgramPair& pair, const OutgoingPacket& out, bool data, Time now);
