@@ -207,6 +207,8 @@ export class SimPrograms {
       PATH: `${join(this.#folder, kCommands)}:${process.env.PATH ?? "/usr/local/bin:/usr/bin:/bin"}`,
       // Process numbers are the same in each run, and names of temporary files often come from them.
       TMPDIR: join(this.#folder, kTemporary),
+      // OpenMPI 5 would ask the kernel for routes, which knows one host alone.
+      PRTE_MCA_prtereachable: "weighted",
       WEIR_HOST: host,
       WEIR_VIRTUAL_FOLDER: this.#folder,
     };
