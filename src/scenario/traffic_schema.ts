@@ -249,7 +249,11 @@ const program = section({
     z.union([z.string(), z.array(z.string()).min(1)]),
     "Not before this other entry (its `id`) is ready: listens, where it has `listens`, else has ended with exit status 0.",
   ),
-  listens: integer("Port of TCP or of librdmacm at which it is ready once something of its host listens there.", 1, 65_535),
+  listens: integer(
+    "Port of TCP or of librdmacm at which it is ready once something of its host listens there.",
+    1,
+    65_535,
+  ),
   compute: field(
     z.union(
       [

@@ -75,7 +75,8 @@ export class ProgramRun {
     const { listens } = this.program;
     if (this.#ready) return true;
     if (listens === undefined) this.#ready = this.#ended !== undefined && this.failure === undefined;
-    else if (this.started && !this.over) this.#ready = listensAt(this.place.pid, listens) || this.place.isListenedAt(listens);
+    else if (this.started && !this.over)
+      this.#ready = listensAt(this.place.pid, listens) || this.place.isListenedAt(listens);
     return this.#ready;
   }
 
