@@ -202,7 +202,8 @@ bool Turns::await(TurnPlace& place, uint32_t program, const std::function<void(u
   return true;
 }
 
-// One kernel leaves a thread without a processor for a minute where others compute on the one that programs are kept on.
+// Linux 6.18 was seen to leave a thread without a processor for a minute, where others computed on the one that programs are kept
+// on.
 bool Turns::help_if_starved(Starvation& starvation, pid_t first, uint32_t thread) {
   if (first == 0 || !starvation.look(first, thread)) return false;
   spread(processes_, processors_);

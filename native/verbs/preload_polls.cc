@@ -21,8 +21,8 @@ using namespace weir;
 // memory may still have done something at first, which nobody sees.
 constexpr uint32_t kRounds = 2;
 constexpr uint32_t kRoundsOfSharers = 3;
-// Who has waited for nothing else looks again after a part of the time that it has waited for, as it may count its looks, or read
-// a clock now and then: the more often the longer it waits. Who reads clocks each time may wait for a time.
+// Who polls in vain looks again after a part of the time that it has waited for, and for more rounds each time: it may count its
+// looks, or read a clock now and then. Who reads a clock each time may wait for a time that comes.
 constexpr Time kShortestLook = 10 * kMicrosecond;
 constexpr Time kLongestLook = 10 * kMillisecond;
 constexpr Time kLookPart = 32;
