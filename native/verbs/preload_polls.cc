@@ -94,7 +94,8 @@ bool poll_in_vain(const void* queue) {
   const bool signaled = give_turn(waits ? 0 : kAny | (shares_memory() ? TurnPlace::kShared : 0u), until, true);
   poller.given = turns_given();
   poller.guess = virtual_now() < until ? kShortestGuess : std::min(2 * poller.guess, kLongestGuess);
-  poller.vain = woken() == TurnPlace::kTime ? poller.vain + 1 : 0;
+  // Rounds of a program that computes take time, in which it would not see what comes.
+  poller.vain = woken() == TurnPlace::kTime && !computes() ? poller.vain + 1 : 0;
   poller.echoes = woken() == TurnPlace::kShared ? poller.echoes + 1 : 0;
   poller.at_nic = !signaled && woken() != 0 && (woken() & ~(TurnPlace::kNews | TurnPlace::kBell)) == 0;
   return !poller.at_nic;
