@@ -38,11 +38,33 @@ constexpr Time kLongestVain = 1 * kMillisecond;
 Time until_of(int milliseconds) { return milliseconds < 0 ? kNever : virtual_now() + milliseconds * kMillisecond; }
 Time until_of(const timespec* t) { return t == nullptr ? kNever : virtual_now() + t->tv_sec * kSecond + t->tv_nsec; }
 
+// What has nothing each time that it is asked and does not block, without a turn between: a descriptor, or a set of them.
+struct Vain {
+  int descriptor = -1;
+  uint32_t times = 0;
+  uint32_t turns = 0;
+  Time wait = kShortestVain;
+};
+thread_local Vain vain __attribute__((tls_model("initial-exec")));
+thread_local Vain vain_set __attribute__((tls_model("initial-exec")));
+
+// Who asks for ever waits for others, and looks again after a time in any case: it may have something else to do.
+void ask_in_vain_of(Vain& asked, int descriptor) {
+  if (asked.descriptor != descriptor || asked.turns != turns_given()) asked = {descriptor, 0, turns_given()};
+  if (++asked.times < kVainCalls) return;
+  const Time until = virtual_now() + asked.wait;
+  constexpr uint32_t kAny = TurnPlace::kNews | TurnPlace::kProcess | TurnPlace::kOthers;
+  give_turn(kAny | (shares_memory() ? TurnPlace::kShared : 0u), until, true);
+  asked.wait = virtual_now() < until ? kShortestVain : std::min(2 * asked.wait, kLongestVain);
+  asked.turns = turns_given();
+}
+
 // Waits until ask(), which returns at once, says other than 0, or time is up. A signal ends it.
 template <class Ask>
 int wait_for(Time until, const Ask& ask) {
   int result = 0;
   bool interrupted = false;
+  const bool blocks = until > virtual_now();
   // Timers with descriptors are among what may be asked about.
   const auto done = [&] {
     fire_timer_files();
@@ -52,6 +74,7 @@ int wait_for(Time until, const Ask& ask) {
          virtual_now() < until) {
   }
   if (interrupted && result == 0) return errno = EINTR, -1;
+  if (!blocks && result == 0) ask_in_vain_of(vain_set, -1);
   return result;
 }
 
@@ -78,28 +101,11 @@ bool is_ready(int descriptor, short events) {
   return real(&one, 1, 0) != 0;
 }
 
-// A descriptor that does not block, and has nothing each time that it is asked, without a turn between.
-struct Vain {
-  int descriptor = -1;
-  uint32_t times = 0;
-  uint32_t turns = 0;
-  Time wait = kShortestVain;
-};
-thread_local Vain vain __attribute__((tls_model("initial-exec")));
-
 }  // namespace
 
 namespace weir {
 
-// Who asks for ever waits for others, and looks again after a time in any case: it may have something else to do.
-void ask_in_vain(int descriptor) {
-  if (vain.descriptor != descriptor || vain.turns != turns_given()) vain = {descriptor, 0, turns_given()};
-  if (++vain.times < kVainCalls) return;
-  const Time until = virtual_now() + vain.wait;
-  give_turn(TurnPlace::kNews | TurnPlace::kProcess | TurnPlace::kOthers, until, true);
-  vain.wait = virtual_now() < until ? kShortestVain : std::min(2 * vain.wait, kLongestVain);
-  vain.turns = turns_given();
-}
+void ask_in_vain(int descriptor) { ask_in_vain_of(vain, descriptor); }
 
 }  // namespace weir
 
@@ -122,8 +128,7 @@ extern "C" {
 
 WEIR_EXPORT int poll(pollfd* all, nfds_t count, int timeout) {
   static const auto real = next<int (*)(pollfd*, nfds_t, int)>("poll");
-  if (in_virtual_time()) fire_timer_files();
-  if (!in_virtual_time() || timeout == 0) return real(all, count, timeout);
+  if (!in_virtual_time()) return real(all, count, timeout);
   return wait_for(until_of(timeout), [&] { return real(all, count, 0); });
 }
 
@@ -155,14 +160,13 @@ WEIR_EXPORT int select(int count, fd_set* in, fd_set* out, fd_set* except, timev
 
 WEIR_EXPORT int epoll_wait(int set, epoll_event* events, int most, int timeout) {
   static const auto real = next<int (*)(int, epoll_event*, int, int)>("epoll_wait");
-  if (in_virtual_time()) fire_timer_files();
-  if (!in_virtual_time() || timeout == 0) return real(set, events, most, timeout);
+  if (!in_virtual_time()) return real(set, events, most, timeout);
   return wait_for(until_of(timeout), [&] { return real(set, events, most, 0); });
 }
 
 WEIR_EXPORT int epoll_pwait(int set, epoll_event* events, int most, int timeout, const sigset_t* mask) {
   static const auto real = next<int (*)(int, epoll_event*, int, int, const sigset_t*)>("epoll_pwait");
-  if (!in_virtual_time() || timeout == 0) return real(set, events, most, timeout, mask);
+  if (!in_virtual_time()) return real(set, events, most, timeout, mask);
   return wait_for(until_of(timeout), [&] { return real(set, events, most, 0, mask); });
 }
 

@@ -88,6 +88,12 @@ describeVirtual("programs in virtual time that wait", () => {
     expect(programs).toMatchObject({ a: { status: 0, ended_s: slept(1) }, b: { status: 0, ended_s: slept(2) } });
   });
 
+  it("by asking descriptors for ever, see them ready at that time", async () => {
+    const { programs, output } = await run(`  - { id: polls, on: a, run: "${compiled("polls")}" }`);
+    expect(output("polls.out")).toBe("poll 0.500\nppoll 0.500\nselect 0.500\nepoll_wait 0.500\n");
+    expect(programs.polls).toMatchObject({ status: 0 });
+  });
+
   it("for memory to change: a loop that fills much memory does not, whatever its registers", async () => {
     const { programs, output } = await run(`  - { id: fills, on: a, run: "${compiled("fills")}" }`);
     expect(output("fills.out")).toBe("filled at 0.00\n");
