@@ -1,8 +1,6 @@
 /* Asks descriptors for ever, without waiting, until its child writes after half a second: by each call that can. */
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/wait.h>
