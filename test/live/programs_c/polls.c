@@ -1,4 +1,5 @@
 /* Asks descriptors for ever, without waiting, until its child writes after half a second: by each call that can. */
+#define _GNU_SOURCE
 #include <poll.h>
 #include <stdio.h>
 #include <sys/epoll.h>
