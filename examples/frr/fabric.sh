@@ -138,9 +138,9 @@ start() {
     "$weir" switch -c "$folder/$name.yaml" < /dev/null > "$folder/$name.log" 2>&1 &
     echo $! > "$folder/$name.pid"
   done
-  # Its control socket is there before the twins are; FRR waits for interfaces that come later, too.
+  # Its twins have their addresses then. Of a twin that is made beside it, zebra of FRR 8 may lose the addresses for good (FRR's issue 13288).
   for name in $(routers); do
-    while [ ! -S "$folder/$name.sock" ]; do
+    until grep -q '"msg":"started"' "$folder/$name.log"; do
       if ! kill -0 "$(cat "$folder/$name.pid")" 2> /dev/null; then cat "$folder/$name.log" >&2 && exit 1; fi
       sleep 0.2
     done
