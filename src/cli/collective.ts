@@ -21,11 +21,12 @@ import { kNames, type NetworkKind, networkOption, networkResults } from "./graph
 import { addPlacement, type GraphChoice, graphOverrides } from "./graph_options.js";
 import { parsed } from "./quantity.js";
 import { StopSignals } from "./stop_signals.js";
+import { addTrustOption, readyToRun, type TrustOptions } from "./trust.js";
 
 /** Algorithm, or `auto`: what NCCL would choose. */
 type Wanted = CollectiveAlgorithm | "auto";
 
-interface Choice extends GraphChoice, FastForwardChoice {
+interface Choice extends GraphChoice, FastForwardChoice, TrustOptions {
   size?: number[];
   factor: number;
   algorithm?: Wanted[];
@@ -74,7 +75,7 @@ Examples:
 `;
 
 export const addCollective: AddVerb = (parent, context, done) => {
-  const verb = addPlacement(parent.command("collective"))
+  const verb = addPlacement(addTrustOption(parent.command("collective")))
     .description("collective operations on a simulated network, in the columns of nccl-tests")
     .argument("<operation>", Object.keys(kBusFactors).join(", "))
     .option("--size <size>", "one, or a range: 1MB..1GB (default: 1MB; of a barrier 8B)", sizes)
@@ -123,7 +124,15 @@ async function run(context: CliContext, name: string, choice: Choice): Promise<n
   if (skipping.fastForward !== undefined && choice.network !== "packets") {
     throw new UsageError(`--fast-forward: not with --network ${choice.network}`, { hint: "it has no packets to skip" });
   }
-  if (choice.withTraffic && choice.fabric === undefined) throw new UsageError("--with-traffic: not without --fabric");
+  const { fabric, set = [], withTraffic = false } = choice;
+  if (withTraffic && fabric === undefined) throw new UsageError("--with-traffic: not without --fabric");
+  if (fabric !== undefined) {
+    const { scenario } = asUsage(() => loadScenario(fabric, { set }));
+    const { congestion, programs } = scenario;
+    const running = { congestion, programs: withTraffic ? programs : [] };
+    const elevated = await readyToRun(context, fabric, [running], ["sim"], choice);
+    if (elevated !== undefined) return elevated;
+  }
   const stop = new StopSignals(context, choice.quiet ?? false);
   const status = choice.quiet ? undefined : new StatusLine(context.stderr);
   const rows: Row[] = [];

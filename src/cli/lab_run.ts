@@ -91,7 +91,7 @@ async function run(context: CliContext, file: string, options: LabChoice): Promi
     planCaptures(scenario, options.capture ?? [], "");
     return scenario;
   });
-  await askForTrust(context, file, asked, options);
+  await askForTrust(context, file, [asked], options);
   const listeners = Object.entries({ dashboard: options.dashboard, metrics: options.metrics }).flatMap(
     ([name, where]) => (where === undefined ? [] : [[name, () => openListener(where, purposeOf(name))] as const]),
   );

@@ -83,7 +83,7 @@ async function up(context: CliContext, file: string, options: UpOptions): Promis
     return part === undefined ? whole : choosePart(whole, part);
   });
   asUsage(() => checkForStanding(scenario));
-  await askForTrust(context, file, scenario, options, kTraffic);
+  await askForTrust(context, file, [scenario], options, kTraffic);
   const name = options.name ?? (part === undefined ? scenario.name : `${scenario.name}-${part}`);
   if (!kNamePattern.test(name)) {
     throw new UsageError(`--name ${printable(name)}: a name has up to 100 printable characters, without /`);

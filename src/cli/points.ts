@@ -6,7 +6,6 @@ import type { StartWorker } from "../base/processes/worker.js";
 import { loadAddon } from "../native/addon.js";
 import { codeVersion } from "../result/code_version.js";
 import { harmless } from "../result/report/terminal.js";
-import type { Scenario } from "../scenario/types.js";
 import type { Plan, Point } from "../study/plan.js";
 import { PointsProgress } from "../study/progress.js";
 import { type RunSummary, runPlan } from "../study/run.js";
@@ -15,7 +14,6 @@ import { beside } from "./beside.js";
 import { type CliContext, collect, kExit } from "./context.js";
 import { integer } from "./device_options.js";
 import { StopSignals } from "./stop_signals.js";
-import { askForTrust, type TrustOptions } from "./trust.js";
 
 /** Tools of verbs that run points; tests give their own. */
 export interface PointTools {
@@ -136,24 +134,6 @@ export function addPointOptions(command: Command): Command {
     .option("--jobs <n>", "runs at a time (default: as many as CPUs)", integer("--jobs", 1, 1024))
     .option("--json", "one JSON document on stdout instead of tables")
     .option("--quiet", "no progress");
-}
-
-/**
- * Asks for trust in the commands of `scenarios`, which are from `file`, and for rights: real frames need both. Comes back with an
- * exit status where another process has done it all. @throws UsageError where commands may not run
- */
-export async function readyForWire(
-  context: CliContext,
-  file: string,
-  scenarios: readonly Scenario[],
-  choice: TrustOptions,
-): Promise<number | undefined> {
-  const [first] = scenarios;
-  if (first === undefined) return undefined;
-  const commands = scenarios.flatMap(({ programs }) => programs);
-  const programs = [...new Map(commands.map((one) => [`${one.host} ${one.run}`, one])).values()];
-  await askForTrust(context, file, { congestion: first.congestion, programs }, choice);
-  return context.elevate();
 }
 
 /** Number of processes for `jobs` at a time; undefined: a single job runs in this process. */

@@ -1,11 +1,13 @@
 import { formatTime, parseTime } from "../base/units.js";
 import { phaseEffect } from "../clocks/sim/phase_effect.js";
 import type { SimPerformance } from "../clocks/sim/types.js";
+import { inheritedText } from "../host/rootless.js";
 import { kMostThreads } from "../native/simulation_types.js";
 import { fastForwardLine, sharesWarning } from "../result/fast_forward_result.js";
 import { recalledLine } from "../result/recalled_result.js";
 import { count, fixed, percent } from "../result/report/format.js";
 import { type FileRequest, findPlaces } from "../scenario/places.js";
+import { loadScenario } from "../scenario/scenario.js";
 import { type AddVerb, asUsage, type CliContext, placesAndFiles, UsageError, warn } from "./context.js";
 import { integer } from "./device_options.js";
 import { addFastForward, type FastForwardChoice, fastForwardOf } from "./fast_forward.js";
@@ -15,9 +17,9 @@ import { parsed } from "./quantity.js";
 import { runFolder } from "./run_folder.js";
 import { addRunOptions, overridesOf, type RunChoice } from "./run_options.js";
 import { runScenario, untilStopped } from "./run_scenario.js";
-import { load } from "./scenario_file.js";
+import { readScenario } from "./scenario_file.js";
 import { ProgressLine } from "./sim_progress.js";
-import { addTrustOption, askForTrust, type TrustOptions } from "./trust.js";
+import { addTrustOption, readyToRun, type TrustOptions } from "./trust.js";
 
 interface SimChoice extends RunChoice, TrustOptions, FileChoice, FastForwardChoice {
   network: NetworkKind;
@@ -78,10 +80,17 @@ async function run(context: CliContext, named: string, options: SimChoice): Prom
   const chosen = scenarioOf(named, options);
   const { file } = chosen;
   const set = [...chosen.set, ...overridesOf(options)];
-  const { scenario, text } = load(context, file, set);
-  if (options.network !== "packets") return tellNetwork(context, options.json, scenario, options.network);
-  asUsage(() => clock.check(scenario));
-  await askForTrust(context, file, scenario, options);
+  const text = inheritedText() ?? readScenario(file);
+  const { scenario, warnings } = asUsage(() => loadScenario(file, { set, text }));
+  const { network } = options;
+  if (network === "packets") {
+    asUsage(() => clock.check(scenario));
+    // The process that runs it tells its warnings.
+    const elevated = await readyToRun(context, file, [scenario], ["sim"], options, { text });
+    if (elevated !== undefined) return elevated;
+  }
+  for (const warning of warnings) warn(context, warning);
+  if (network !== "packets") return tellNetwork(context, options.json, scenario, network);
   const { trace, threads = "auto" } = options;
   for (const { target } of trace ?? []) asUsage(() => findPlaces(scenario.links, target, "--trace"));
   if (options.until !== undefined && options.until <= scenario.warmup) {

@@ -38,9 +38,9 @@ import {
   warn,
 } from "./context.js";
 import { integer } from "./device_options.js";
-import { kMostTold, kPointTools, type PointTools, readyForWire, runPoints, tellPoints, tellSummary } from "./points.js";
+import { kMostTold, kPointTools, type PointTools, runPoints, tellPoints, tellSummary } from "./points.js";
 import { parsed } from "./quantity.js";
-import { addTrustOption, type TrustOptions } from "./trust.js";
+import { addTrustOption, readyToRun, type TrustOptions } from "./trust.js";
 
 interface RunChoice extends TrustOptions {
   points: string;
@@ -199,7 +199,14 @@ async function run(tools: PointTools, context: CliContext, choice: RunChoice): P
     return kExit.permanent;
   }
   const store = ResultStore.create(choice.out);
-  const elevated = await readyForWire(context, choice.points, wireScenarios(plan, points, store), choice);
+  const running = points.filter(({ clock }) => clock !== "model");
+  const elevated = await readyToRun(
+    context,
+    choice.points,
+    scenariosOf(plan, running, store),
+    running.map(({ clock }) => clock),
+    choice,
+  );
   if (elevated !== undefined) return elevated;
   const jobs = choice.jobs ?? (index === undefined ? availableParallelism() : undefined);
   const by = axesOf(plan);
@@ -214,12 +221,11 @@ async function run(tools: PointTools, context: CliContext, choice: RunChoice): P
   return status;
 }
 
-/** Scenarios that run on real frames, each combination of values once. */
-function wireScenarios({ study }: Plan, points: readonly Point[], store: ResultStore): Scenario[] {
-  const wire = points.filter(({ clock }) => clock === "wire");
-  if (wire.length === 0) return [];
+/** The scenarios of points, each once for all seeds. */
+function scenariosOf({ study }: Plan, points: readonly Point[], store: ResultStore): Scenario[] {
+  if (points.length === 0) return [];
   store.saveFiles(filesByContent(study));
-  const each = new Map(wire.map((point) => [JSON.stringify([point.scenario, point.set]), point])).values();
+  const each = new Map(points.map((point) => [JSON.stringify([point.scenario, point.set]), point])).values();
   return [...each].map((point) => asUsage(() => scenarioOf(identityOf(study, point), store.filesDirectory).scenario));
 }
 

@@ -5,8 +5,9 @@
 import { statSync } from "node:fs";
 import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
+import type { ClockName } from "../clocks/clock.js";
 import type { LibraryChoice } from "../congestion/algorithm.js";
-import { inUserNamespace } from "../host/rootless.js";
+import { type Handed, inUserNamespace } from "../host/rootless.js";
 import { printable } from "../result/report/format.js";
 import type { Scenario } from "../scenario/types.js";
 import { type CliContext, UsageError } from "./context.js";
@@ -21,36 +22,58 @@ export interface TrustOptions {
 export const addTrustOption = (command: Command): Command =>
   command.option("--trust", "run the commands and the library that another user's file names, without asking");
 
+/** What of a scenario is code. */
+type Running = Pick<Scenario, "congestion" | "programs">;
+
 /** The library that the scenario loads. */
 export function libraryOf({ congestion }: Pick<Scenario, "congestion">): string | undefined {
   return congestion.algorithm === "library" ? (congestion.parameters as LibraryChoice).file : undefined;
 }
 
 /**
- * Comes back if the scenario of `file` may run the commands and the library that it names.
+ * Comes back if scenarios of `file` may run the commands and the libraries that they name.
  * @param runsCommands Says whether commands of its traffic run; a library runs in any case.
  * @throws UsageError if it may not, or nobody can be asked
  */
 export async function askForTrust(
   context: CliContext,
   file: string,
-  scenario: Pick<Scenario, "congestion" | "programs">,
+  scenarios: readonly Running[],
   { trust = false }: TrustOptions,
   runsCommands = true,
 ): Promise<void> {
-  const library = libraryOf(scenario);
-  const commands = runsCommands ? scenario.programs : [];
-  // In a namespace of its own files have other owners, and the process that made it has asked.
-  if (trust || inUserNamespace() || (library === undefined && commands.length === 0)) return;
-  const reasons = [file, ...(library === undefined ? [] : [library])].flatMap((one) => whyNotOurs(one) ?? []);
-  if (reasons.length === 0) return;
-  const lines = [
+  const libraries = new Set(scenarios.flatMap((one) => libraryOf(one) ?? []));
+  const commands = scenarios.flatMap(({ programs }) => (runsCommands ? programs : []));
+  const lines = new Set([
     ...commands.map(({ host, run }) => `  on ${host}: ${run}`),
-    ...(library === undefined ? [] : [`  the library ${library}`]),
-  ];
-  context.stderr.write(`${reasons.join("; ")}. This would run, as you:\n${lines.map(printable).join("\n")}\n`);
+    ...[...libraries].map((library) => `  the library ${library}`),
+  ]);
+  // In a namespace of its own files have other owners, and the process that made it has asked.
+  if (trust || inUserNamespace() || lines.size === 0) return;
+  const reasons = [file, ...libraries].flatMap((one) => whyNotOurs(one) ?? []);
+  if (reasons.length === 0) return;
+  context.stderr.write(`${reasons.join("; ")}. This would run, as you:\n${[...lines].map(printable).join("\n")}\n`);
   if (await agreed(context)) return;
   throw new UsageError(`${file} may not run that`, { hint: "read the file; with --trust it may" });
+}
+
+/**
+ * Asks for trust in what `scenarios` of `file` run on these clocks, and for the rights that it takes. Comes back with an exit status where
+ * another process has done it all. @throws UsageError where that may not run
+ */
+export async function readyToRun(
+  context: CliContext,
+  file: string,
+  scenarios: readonly Running[],
+  clocks: readonly ClockName[],
+  choice: TrustOptions,
+  handed?: Handed,
+): Promise<number | undefined> {
+  // Equations run nothing; programs in virtual time need namespaces of their own.
+  if (!clocks.includes("wire") && !clocks.includes("sim")) return undefined;
+  await askForTrust(context, file, scenarios, choice);
+  const needsRights = clocks.includes("wire") || scenarios.some(({ programs }) => programs.length > 0);
+  return needsRights ? context.elevate(handed) : undefined;
 }
 
 /**

@@ -11,17 +11,9 @@ import { renderTuning, tunedYaml } from "../study/tune/text.js";
 import { Tuning } from "../study/tune/tune.js";
 import { type AddVerb, asUsage, type CliContext, kExit, warn } from "./context.js";
 import { integer } from "./device_options.js";
-import {
-  addPointOptions,
-  kPointTools,
-  type PointTools,
-  readyForWire,
-  runPoints,
-  tellSummary,
-  workers,
-} from "./points.js";
+import { addPointOptions, kPointTools, type PointTools, runPoints, tellSummary, workers } from "./points.js";
 import { runFolder } from "./run_folder.js";
-import { addTrustOption, type TrustOptions } from "./trust.js";
+import { addTrustOption, readyToRun, type TrustOptions } from "./trust.js";
 
 interface TuneChoice extends TrustOptions {
   on: ClockName;
@@ -96,8 +88,8 @@ async function tune(tools: PointTools, context: CliContext, file: string, choice
   const { seeds = usual.seeds, verify = usual.verify } = choice;
   const options = { on, set, objective, parameters, runs, seeds, verify, code: tools.codeVersion() };
   const tuning = asUsage(() => new Tuning(file, options));
-  const frames = on === "wire" ? [asUsage(() => loadScenario(file, { set }).scenario)] : [];
-  const elevated = await readyForWire(context, file, frames, choice);
+  const { scenario } = asUsage(() => loadScenario(file, { set }));
+  const elevated = await readyToRun(context, file, [scenario], [on], choice);
   if (elevated !== undefined) return elevated;
   for (const warning of tuning.warnings) warn(context, warning);
   const out = choice.out ?? runFolder(basename(file, extname(file)), new Date());

@@ -13,17 +13,9 @@ import { renderVersus, versusCsv } from "../study/versus/tables.js";
 import { clockList } from "./clock_option.js";
 import { type AddVerb, asUsage, type CliContext, kExit, warn } from "./context.js";
 import { integer } from "./device_options.js";
-import {
-  addPointOptions,
-  kPointTools,
-  type PointTools,
-  readyForWire,
-  runPoints,
-  tellSummary,
-  workers,
-} from "./points.js";
+import { addPointOptions, kPointTools, type PointTools, runPoints, tellSummary, workers } from "./points.js";
 import { runFolder } from "./run_folder.js";
-import { addTrustOption, type TrustOptions } from "./trust.js";
+import { addTrustOption, readyToRun, type TrustOptions } from "./trust.js";
 
 interface VersusChoice extends TrustOptions {
   algorithms?: Contender[];
@@ -97,8 +89,7 @@ async function versus(tools: PointTools, context: CliContext, file: string, choi
   const on = kClocks.filter((clock) => choice.on.includes(clock));
   const algorithms = choice.algorithms ?? asUsage(() => usualContenders(file, set));
   const { plan, warnings } = asUsage(() => planVersus(file, algorithms, { set, seeds, on, code: tools.codeVersion() }));
-  const frames = on.includes("wire") ? [loadScenario(file, { set }).scenario] : [];
-  const elevated = await readyForWire(context, file, frames, choice);
+  const elevated = await readyToRun(context, file, [loadScenario(file, { set }).scenario], on, choice);
   if (elevated !== undefined) return elevated;
   for (const warning of warnings) warn(context, warning);
   const out = choice.out ?? runFolder(basename(file, extname(file)), new Date());

@@ -43,8 +43,19 @@ it("refuses what everybody can write, where nobody can be asked, and says what i
   const out = mkdtempSync(join(tmpdir(), "weir-trust-"));
   onTestFinished(() => rmSync(out, { recursive: true }));
   expect((await weir(["lab", "run", file, "--trust", "--quiet", "--out", out])).stderr).not.toContain("would run");
-  // A lab that stays runs no traffic of the file.
-  expect((await weir(["versus", file, "--on", "wire"])).stderr).toContain("would run");
+  const plan = join(out, "points.jsonl");
+  writeFileSync(join(out, "sweep.yaml"), `scenario: ${file}\nseeds: 1\non: [sim]\ncollect: [name]\n`);
+  expect((await weir(["sweep", "plan", join(out, "sweep.yaml"), "--out", plan])).stderr).toBe("");
+  chmodSync(plan, 0o666);
+  for (const verb of [
+    ["sim", "run", file],
+    ["versus", file, "--on", "wire"],
+    ["versus", file, "--on", "sim"],
+    ["tune", file, "--on", "sim"],
+    ["sweep", "run", "--points", plan, "--out", join(out, "results")],
+    ["collective", "barrier", "--fabric", file, "--with-traffic"],
+  ])
+    expect(await weir(verb), verb.join(" ")).toMatchObject({ status: 2, stderr: expect.stringContaining("would run") });
 });
 
 itUnless(
@@ -69,7 +80,7 @@ it.each([
   const asked = askForTrust(
     { stdin, stderr } as never,
     scenario(0o666),
-    { congestion: { algorithm: "none" }, programs: [{ host: "h1", run: "id" }] } as never,
+    [{ congestion: { algorithm: "none" }, programs: [{ host: "h1", run: "id" }] }] as never,
     {},
   ).then(
     () => true,
@@ -91,7 +102,7 @@ it("asks for a library, too, wherever it is", async () => {
   const asked = askForTrust(
     { stdin: new PassThrough(), stderr } as never,
     scenario(0o644),
-    { congestion, programs: [] } as never,
+    [{ congestion, programs: [] }] as never,
     {},
   );
   await expect(asked).rejects.toThrow("may not run that");

@@ -1,5 +1,5 @@
 /** Unmodified programs in virtual time: their clock, their NIC, their order, and what is left of them. */
-import { readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
@@ -7,8 +7,8 @@ import type { Result } from "../../src/result/result.js";
 import { lacking } from "../needs.js";
 import { itUnless } from "../obstacles.js";
 import { eventually } from "../patience.js";
-import { describeVirtual } from "./capability.js";
-import { begin, figures, leftFolders, pair, run, slept } from "./sim_programs_run.js";
+import { describeOrdinaryUser, describeVirtual, kOrdinaryUser } from "./capability.js";
+import { begin, figures, kLink, leftFolders, pair, run, slept } from "./sim_programs_run.js";
 import { folder, start } from "./weir.js";
 
 const kIncastOfPrograms = fileURLToPath(new URL("../../examples/sim-programs.yaml", import.meta.url));
@@ -23,11 +23,12 @@ async function finished(file: string): Promise<{ out: string; result: Result }> 
 
 const kNoPerftest = lacking("perftest");
 
+const kTicks = '  - { id: ticks, on: a, run: "while sleep 0.001; do echo tick; done" }';
+
 /** A run of a program that ticks, once it does. */
 async function ticking() {
   const out = join(folder(), "out");
-  const traffic = '  - { id: ticks, on: a, run: "while sleep 0.001; do echo tick; done" }';
-  const running = await begin(out, traffic, "{ rate: 100Gbps, delay: 1us }");
+  const running = await begin(out, kTicks, kLink);
   await eventually(() => expect(readFileSync(join(out, "programs/ticks.out"), "utf8")).toContain("tick"));
   return running;
 }
@@ -185,5 +186,44 @@ transport: { type: rc }`;
     const took = ({ graphs }: typeof both) => graphs[0]?.time_s as number;
     const payload = 1000 * 65_536 * 8;
     expect(took(both)).toBeGreaterThan(took(own) + (0.9 * payload) / 1e9);
+  });
+});
+
+describeOrdinaryUser("programs of an ordinary user in virtual time", () => {
+  /** Begins as that user, who has a folder for temporary files and one for results. */
+  const beginAsUser = async (traffic: string) => {
+    const path = folder();
+    chmodSync(path, 0o777);
+    const [out, temporary] = [join(path, "out"), join(path, "tmp")];
+    for (const made of [out, temporary]) {
+      mkdirSync(made);
+      chmodSync(made, 0o777);
+    }
+    const running = await begin(out, traffic, kLink, [...kOrdinaryUser, "env", `TMPDIR=${temporary}`]);
+    return { ...running, out, temporary };
+  };
+
+  it("see the same as root's", async () => {
+    const traffic = `${pair("ibv_rc_pingpong -g 0 -n 100")}
+  - { id: alone, on: a, run: "date +%s.%N; hostname; echo $$; ls /dev/shm; ls -d /proc/[0-9]*" }`;
+    const { out, temporary, ...running } = await beginAsUser(traffic);
+    const { status, stderr } = await running.finished;
+    expect(status, stderr).toBe(0);
+    await running.nothingLeft();
+    expect(readdirSync(temporary)).toEqual([]);
+    const ofRoot = await run(traffic, kLink);
+    for (const name of ["server.out", "client.out", "alone.out"])
+      expect(readFileSync(join(out, "programs", name), "utf8"), name).toBe(ofRoot.output(name));
+  });
+
+  it.each([
+    ["SIGINT", { status: 130 }],
+    ["SIGKILL", { signal: "SIGKILL" }],
+  ] as const)("end by %s", async (signal, end) => {
+    const { out, child, finished, nothingLeft } = await beginAsUser(kTicks);
+    await eventually(() => expect(readFileSync(join(out, "programs/ticks.out"), "utf8")).toContain("tick"));
+    child.kill(signal);
+    expect(await finished).toMatchObject(end);
+    await nothingLeft();
   });
 });

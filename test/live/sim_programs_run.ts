@@ -14,19 +14,24 @@ export interface Done extends Finished {
   output(name: string): string;
 }
 
-/** Begins to run programs on two hosts, a and b, behind one switch. */
-export async function begin(out: string, traffic: string, link: string) {
+export const kLink = "{ rate: 100Gbps, delay: 1us }";
+
+/**
+ * Begins to run programs on two hosts, a and b, behind one switch.
+ * @param as Words in front of the command.
+ */
+export async function begin(out: string, traffic: string, link: string, as: readonly string[] = []) {
   const file = `${out}.yaml`;
   const topology = `{ link: ${link}, hosts: [a, b], switches: [sw], links: [a -- sw, b -- sw] }`;
   writeFileSync(
     file,
     `name: ran\nduration: 3600s\nprobes: { interval: 1s }\ntopology: ${topology}\ntraffic:\n${traffic}\n`,
   );
-  return start(["sim", "run", file, "--out", out, "--quiet"]);
+  return start(["sim", "run", file, "--out", out, "--quiet"], as);
 }
 
 /** Runs programs to their end. */
-export async function run(traffic: string, link = "{ rate: 100Gbps, delay: 1us }"): Promise<Done> {
+export async function run(traffic: string, link = kLink): Promise<Done> {
   const out = join(folder(), "out");
   const running = await begin(out, traffic, link);
   const done = await running.finished;

@@ -83,12 +83,16 @@ export class SimPrograms {
   readonly #folder = makeRunFolder();
   readonly #remove = () => rmSync(this.#folder, { recursive: true, force: true });
 
-  /** @param folder Of the run's results. @throws WeirError where libraries were not built. */
+  /** Folder of what they say. */
+  readonly #outputs: string;
+
+  /** @param folder Of the run's results; undefined: what programs say is not kept. @throws WeirError where libraries were not built. */
   constructor(
     private readonly scenario: Scenario,
     private readonly fabric: Fabric,
-    private readonly folder: string,
+    folder: string | undefined,
   ) {
+    this.#outputs = folder ?? join(this.#folder, "results");
     // A second signal ends the process at once.
     process.on("exit", this.#remove);
     const libraries = programLibraries();
@@ -177,7 +181,7 @@ export class SimPrograms {
   }
 
   #output(id: string, kind: "out" | "err"): string {
-    return join(this.folder, `programs/${id}.${kind}`);
+    return join(this.#outputs, `programs/${id}.${kind}`);
   }
 
   #environment(host: string, libraries: string): string[] {

@@ -80,7 +80,7 @@ export async function runSimulation(
   };
   const operations = scenario.graphs.reduce((sum, { graph }) => sum + graph.kind.length, 0);
   const meter = new ProgressMeter(until, options.onProgress, operations);
-  const programs = scenario.programs.length > 0 ? new SimPrograms(scenario, fabric, options.folder ?? "") : undefined;
+  const programs = scenario.programs.length > 0 ? new SimPrograms(scenario, fabric, options.folder) : undefined;
   let simulation: NativeSimulation | undefined;
   try {
     simulation = asWeirError(() =>
