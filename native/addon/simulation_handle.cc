@@ -187,9 +187,7 @@ void SimulationHandle::end_session(uint32_t nic, uint32_t session) {
   if (hosts_ != nullptr) hosts_->end_session(nic, session);
 }
 
-void SimulationHandle::program_listens(uint32_t program) {
-  if (hosts_ != nullptr) hosts_->note_listener(program);
-}
+bool SimulationHandle::program_listens(uint32_t program) { return hosts_ != nullptr && hosts_->note_listener(program); }
 
 void SimulationHandle::send_frame(uint32_t nic, std::span<const uint8_t> frame) {
   if (hosts_ != nullptr) hosts_->send(nic, frame);

@@ -111,7 +111,7 @@ class SimulationHandle : public Wrap<SimulationHandle> {
   std::vector<HostNews> take_news();
   void tell_program(uint32_t nic, uint32_t session, std::span<const uint8_t> bytes);
   void end_session(uint32_t nic, uint32_t session);
-  void program_listens(uint32_t program);
+  bool program_listens(uint32_t program);
   void send_frame(uint32_t nic, std::span<const uint8_t> frame);
   void close();
 

@@ -162,10 +162,11 @@ void ProgramHosts::send(uint32_t nic, std::span<const uint8_t> frame) {
   ask_for(fabric_->now());
 }
 
-void ProgramHosts::note_listener(uint32_t program) {
-  if (program >= has_listener_.size()) return;
+bool ProgramHosts::note_listener(uint32_t program) {
+  if (program >= has_listener_.size() || !states_[program].started) return false;
   has_listener_[program] = true;
   ask_for(fabric_->now());
+  return true;
 }
 
 void ProgramHosts::wake(uint32_t, Time now) {

@@ -38,8 +38,8 @@ class ProgramHosts final : public HostWork {
   // Bytes for a program of librdmacm, and the end of its session. Numbers that are nobody's are ignored.
   void tell(uint32_t nic, uint32_t session, std::span<const uint8_t> bytes);
   void end_session(uint32_t nic, uint32_t session);
-  // Something listens at the port of the program's NIC that others wait for. Numbers that are nobody's are ignored.
-  void note_listener(uint32_t program);
+  // Something listens at the port of the program's NIC that others wait for. False if the program has not started: it is another's.
+  bool note_listener(uint32_t program);
   // The NIC sends a frame, without FCS.
   void send(uint32_t nic, std::span<const uint8_t> frame);
 

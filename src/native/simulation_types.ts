@@ -94,8 +94,8 @@ export interface NativeSimulation {
   endSession(nic: number, session: number): void;
   /** A frame without FCS that a NIC sends. */
   sendFrame(nic: number, bytes: Uint8Array): void;
-  /** Something listens at the port of a program's NIC that others wait for. @param program Its number. */
-  programListens(program: number): void;
+  /** Something listens at the port of a program's NIC that others wait for. False if that program has not started: it is another's. */
+  programListens(program: number): boolean;
   /** Frees the memory; programs that run are ended. Idempotent. */
   close(): void;
 }

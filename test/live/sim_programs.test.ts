@@ -53,10 +53,13 @@ describeVirtual("programs in virtual time", () => {
       `  - { id: bad, on: a, run: "exit 7" }
   - { id: killed, on: a, run: "kill -KILL $$" }
   - { id: never, on: b, run: "true", after: bad }
+  - { id: quiet, on: a, run: "true; sleep 100000", listens: 5 }
+  - { id: waits, on: b, run: "true", after: quiet }
   - { id: endless, on: b, run: "sleep 100000" }`,
     );
     expect(programs.bad).toMatchObject({ status: 7, failure: "ended with exit status 7" });
     expect(programs.never?.failure).toMatch(/^did not start/);
+    expect(programs.waits?.failure).toBe("did not start: the run ended before quiet listened at port 5");
     expect(programs.endless?.failure).toBe("still ran when the run ended");
   });
 

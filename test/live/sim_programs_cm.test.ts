@@ -40,6 +40,16 @@ describeVirtual("programs of librdmacm in virtual time", () => {
     expect(programs.client?.started_s).toBeCloseTo(0.25, 4);
   });
 
+  itUnless(kNoRdmacm, "are waited for although another program of their host has listened at that port", async () => {
+    const traffic = `  - { id: first, on: a, run: "rping -s -C 2", listens: 7174 }
+  - { id: early, on: b, run: "rping -c -a a -C 2", after: first }
+  - { id: second, on: a, run: "sleep 0.25; rping -s -C 2", listens: 7174, start: 1s }
+  - { id: late, on: b, run: "rping -c -a a -C 2", after: second }`;
+    const { programs } = await run(traffic, kFast);
+    expect(programs).toMatchObject({ first: { status: 0 }, early: { status: 0 }, second: { status: 0 } });
+    expect(programs.late).toMatchObject({ status: 0, started_s: expect.closeTo(1.25, 4) });
+  });
+
   itUnless(kNoRdmacm, "exchange datagrams, and messages by several connections at a time", async () => {
     const [datagrams, connections] = await Promise.all([
       run(ofTwo("udaddy -C 5", "udaddy -s a -C 5"), kFast),

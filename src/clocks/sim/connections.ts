@@ -24,7 +24,7 @@ const kUser = 0;
 /** What is heard of hosts, and said to them. */
 type Hosts = Pick<NativeSimulation, "takeNews" | "tellProgram" | "endSession" | "sendFrame" | "programListens">;
 
-/** A program that others wait for until something listens at a port of its NIC. */
+/** A program that others wait for until, with it started, something listens at a port of its NIC. */
 export interface AwaitedListener {
   /** Its number. */
   program: number;
@@ -110,9 +110,9 @@ export class SimConnections {
       this.#done += news.length;
       if (this.#done > before) await turn();
     }
-    const isThere = ({ nic, port }: AwaitedListener) => this.#hosts.get(nic)?.isListenedAt(port) === true;
-    for (const one of this.awaited.filter(isThere)) this.simulation.programListens(one.program);
-    this.awaited = this.awaited.filter((one) => !isThere(one));
+    this.awaited = this.awaited.filter(
+      ({ program, nic, port }) => !this.#hosts.get(nic)?.isListenedAt(port) || !this.simulation.programListens(program),
+    );
   }
 
   #count(action: () => void): void {

@@ -219,8 +219,19 @@ export class SimPrograms {
     return [...inherited, ...Object.entries(own)].map(([name, value]) => `${name}=${value}`);
   }
 
+  /** Words for when a program would have started. */
+  #beforeWhat(id: string): string {
+    const { programs } = this.scenario;
+    const after = programs.filter((one) => programs.find((program) => program.id === id)?.after.includes(one.id));
+    if (after.length === 0) return "before its time";
+    const awaited = after.map(({ id: other, listens }) =>
+      listens === undefined ? `${other} had ended` : `${other} listened at port ${listens}`,
+    );
+    return `before ${awaited.join(" and ")}`;
+  }
+
   #fate(id: string, { started, ended, status, signal, failure }: ProgramFate): Partial<ProgramResult> {
-    if (started === undefined) return { failure: failure || "did not start: the run ended before it was its turn" };
+    if (started === undefined) return { failure: failure || `did not start: the run ended ${this.#beforeWhat(id)}` };
     const outputs = {
       stdout: outputOf(this.#output(id, "out"), id, "out"),
       stderr: outputOf(this.#output(id, "err"), id, "err"),

@@ -27,7 +27,7 @@ class Bed {
         this.#told.set(session, Buffer.concat([this.#told.get(session) ?? Buffer.alloc(0), bytes]));
       },
       endSession: (_: number, session: number) => void this.ended.push(session),
-      programListens: () => {},
+      programListens: () => true,
       sendFrame: (_: number, bytes: Uint8Array) => void this.sent.push(Buffer.from(bytes)),
     };
     const nic = { nic: 0, mac: kMacs[0], address: kAddresses[0], pathMtu: 1024 };

@@ -122,7 +122,7 @@ export class FakeSimulation {
       takeNews: () => [],
       tellProgram: () => undefined,
       endSession: () => undefined,
-      programListens: () => undefined,
+      programListens: () => false,
       sendFrame: () => undefined,
       operations: () => ({ started: new Float64Array(), ended: new Float64Array(), taken: new Uint32Array() }),
       progress: () => ({
