@@ -42,7 +42,7 @@ Receiver::Disposition Receiver::consume_next(Time arrived, const uint8_t* data, 
   ++by_priority.rx_prio_packets;
   by_priority.rx_prio_bytes += length;
   if (!take_in(nic().receiving.priority, length)) return ++by_priority.rx_prio_buf_discard, Disposition::consumed;
-  if (nic().pool.has_payload() && !icrc_ok(data, meta)) return ++nic().counters.rx_icrc_encapsulated, Disposition::consumed;
+  if (nic().pool.has_icrc() && !icrc_ok(data, meta)) return ++nic().counters.rx_icrc_encapsulated, Disposition::consumed;
   receive_packet(nic().receiving.index, arrived, data, meta);
   return Disposition::consumed;
 }
@@ -75,7 +75,7 @@ Receiver::Disposition Receiver::consume(Time arrived, const uint8_t* data, uint3
   if (!take_in(priority, length)) return ++by_priority.rx_prio_buf_discard, Disposition::consumed;
   if (meta.dscp == nic().parameters.trimmed_dscp && meta.kind == FrameKind::roce)
     return receive_trimmed(arrived, data, meta), Disposition::consumed;
-  if (nic().pool.has_payload() && !icrc_ok(data, meta)) return ++nic().counters.rx_icrc_encapsulated, Disposition::consumed;
+  if (nic().pool.has_icrc() && !icrc_ok(data, meta)) return ++nic().counters.rx_icrc_encapsulated, Disposition::consumed;
   // Connection management is the slow path's.
   if (meta.destination_qp == kGsiQpn && nic().parameters.verbs_queue_pairs > 0)
     return ++nic().counters.rx_punted, Disposition::punt;

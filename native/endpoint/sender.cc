@@ -109,7 +109,8 @@ void Sender::write_packet(PacketId id, QueuePair& qp, uint32_t index, const Outg
 
 void Sender::seal() {
   if (nic().unsealed == kNoPacket) return;
-  RoceTemplate::seal(nic().pool.data(nic().unsealed), nic().unsealed_l3, nic().pool[nic().unsealed].length);
+  if (nic().pool.has_icrc())
+    RoceTemplate::seal(nic().pool.data(nic().unsealed), nic().unsealed_l3, nic().pool[nic().unsealed].length);
   nic().unsealed = kNoPacket;
 }
 

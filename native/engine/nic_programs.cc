@@ -52,7 +52,7 @@ struct NicPrograms::Program {
     link.reset();
     if (memory != nullptr) {
       memory->ended.store(1, std::memory_order_release);
-      wake();
+      ring(true);
       ::munmap(memory, sizeof *memory);
     }
     if (memory_fd >= 0) ::close(memory_fd);
@@ -68,9 +68,10 @@ struct NicPrograms::Program {
     }
     link->count(nic.transport_counters());
   }
-  void wake() const {
+  // `sleeps`: the program may wait in the kernel.
+  void ring(bool sleeps) const {
     memory->bell.fetch_add(1, std::memory_order_release);
-    ::syscall(SYS_futex, &memory->bell, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+    if (sleeps) ::syscall(SYS_futex, &memory->bell, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
   }
 
   int memory_fd = -1;
@@ -174,7 +175,7 @@ void NicPrograms::publish(const Told& told) {
     program->link->publish();
     const bool has_cause = program->link->has_cause();
     const bool rings = program->link->take_wake();
-    if (rings) program->wake();
+    if (rings) program->ring(told == nullptr);
     if (has_cause && told != nullptr) told(number, rings);
   }
 }

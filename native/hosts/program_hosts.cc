@@ -173,22 +173,14 @@ void ProgramHosts::wake(uint32_t, Time now) {
   // One that was asked for before an earlier one was.
   if (now < asked_) return;
   asked_ = kNever;
+  woken_ = now;
   for (const auto& broker : brokers_) {
     if (broker != nullptr) broker->device().advance(now);
   }
   for (const Frame& frame : std::exchange(unsent_, {})) fabric_->send_for_stack(frame.nic, now, frame.bytes);
-  bool any_ended = false;
-  const auto ended = [&](uint32_t program, int status) {
-    ProgramFate& state = states_[program];
-    state.ended = now;
-    any_ended = true;
-    if (turns_.overran(program)) state.failure = "was ended: for half a minute of real time it has not waited for anything";
-    if (WIFSIGNALED(status)) {
-      state.signal = static_cast<uint32_t>(WTERMSIG(status));
-    } else {
-      state.status = static_cast<uint32_t>(WEXITSTATUS(status));
-    }
-  };
+  any_ended_ = false;
+  // Functions that hold no more than this are made without memory of the heap.
+  const auto ended = [this](uint32_t program, int status) { note_end(program, status); };
   publish();
   do {
     do {
@@ -206,22 +198,34 @@ void ProgramHosts::wake(uint32_t, Time now) {
   // Between runs somebody looks at signals: turns may take long, however few events they are. And with a program the run may be
   // over: at that time, and not after as many events as happened to come before the next look.
   const Time real = monotonic_now();
-  if (news_.empty() && !any_ended && real - looked_ < kLongestRun) return;
+  if (news_.empty() && !any_ended_ && real - looked_ < kLongestRun) return;
   looked_ = real;
   fabric_->pause(first_);
 }
 
 // Gives programs what has come for them; returns whether there was anything.
 bool ProgramHosts::publish() {
-  bool any = false;
+  any_told_ = false;
   for (uint32_t nic = 0; nic < brokers_.size(); ++nic) {
     if (brokers_[nic] == nullptr) continue;
-    brokers_[nic]->applications().programs().publish([&](uint32_t number, bool rings) {
-      any = true;
+    brokers_[nic]->applications().programs().publish([this, nic](uint32_t number, bool rings) {
+      any_told_ = true;
       turns_.tell(brokers_[nic]->process_of(number), rings);
     });
   }
-  return any;
+  return any_told_;
+}
+
+void ProgramHosts::note_end(uint32_t program, int status) {
+  ProgramFate& state = states_[program];
+  state.ended = woken_;
+  any_ended_ = true;
+  if (turns_.overran(program)) state.failure = "was ended: for half a minute of real time it has not waited for anything";
+  if (WIFSIGNALED(status)) {
+    state.signal = static_cast<uint32_t>(WTERMSIG(status));
+  } else {
+    state.status = static_cast<uint32_t>(WEXITSTATUS(status));
+  }
 }
 
 ProgramHosts::Readiness ProgramHosts::readiness(uint32_t program) const {

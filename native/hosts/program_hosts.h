@@ -38,7 +38,8 @@ class ProgramHosts final : public HostWork {
   // Bytes for a program of librdmacm, and the end of its session. Numbers that are nobody's are ignored.
   void tell(uint32_t nic, uint32_t session, std::span<const uint8_t> bytes);
   void end_session(uint32_t nic, uint32_t session);
-  // Something listens at the port of the program's NIC that others wait for. False if the program has not started: it is another's.
+  // Something listens at the port of the program's NIC that others wait for. False if the program has not started: it is
+  // another's.
   bool note_listener(uint32_t program);
   // The NIC sends a frame, without FCS.
   void send(uint32_t nic, std::span<const uint8_t> frame);
@@ -56,6 +57,7 @@ class ProgramHosts final : public HostWork {
   bool start_ready(Time now);
   void start(uint32_t program, Time now);
   bool publish();
+  void note_end(uint32_t program, int status);
   void ask_for(Time at);
   NicBroker* broker(uint32_t nic) const { return nic < brokers_.size() ? brokers_[nic].get() : nullptr; }
 
@@ -74,7 +76,10 @@ class ProgramHosts final : public HostWork {
   std::vector<std::unique_ptr<NicBroker>> brokers_;  // by NIC; null: it has no programs
   uint32_t first_ = 0;                               // NIC
   Time asked_ = kNever;                              // the next wake
+  Time woken_ = 0;                                   // the last one
   Time looked_ = 0;                                  // real time of the last pause
+  bool any_ended_ = false;                           // of the programs, since the last wake
+  bool any_told_ = false;
   std::vector<HostNews> news_;
   std::vector<Frame> unsent_;  // what connection management sends at the next wake
   std::optional<OneProcessor> processor_;

@@ -54,6 +54,13 @@ uint32_t stride_of(const SimulationConfig& config) {
   return longer ? kTelemetryStride : kHeaderStride;
 }
 
+// Links of a simulation flip no bits that their ends do not know of: the ICRC is for who reads a trace.
+PacketShape shape_of(const SimulationConfig& config) {
+  return {.count = has_programs(config) ? kPayloadDescriptors : kDescriptors,
+          .stride = stride_of(config),
+          .icrc = !config.taps.empty()};
+}
+
 uint32_t count_of(const std::vector<uint32_t>& division) {
   return division.empty() ? 1 : *std::ranges::max_element(division) + 1;
 }
@@ -62,8 +69,7 @@ uint32_t count_of(const std::vector<uint32_t>& division) {
 
 Fabric::Fabric(const SimulationConfig& config, const std::vector<std::vector<QueuePairParameters>>& queue_pairs,
                const Sharing& sharing, HostWork* hosts)
-    : memory_(std::make_unique<PacketMemory>(
-          PacketShape{has_programs(config) ? kPayloadDescriptors : kDescriptors, stride_of(config)})),
+    : memory_(std::make_unique<PacketMemory>(shape_of(config))),
       window_(longest_window(config)),
       round_(windows_of_round(config, sharing.division)),
       first_mac_(config.nics.empty() ? 0 : config.nics.front().parameters.mac),
@@ -375,9 +381,9 @@ void Fabric::supply(Partition& partition) {
 // Must be called between events, when nobody holds a reference to a packet.
 void Fabric::grow() {
   const uint64_t count = uint64_t{2} * room();
-  const uint32_t stride = memory_->shape().stride;
+  PacketShape shape = memory_->shape();
   const auto refuse = [&] {
-    const uint64_t megabytes = count * (sizeof(Packet) + stride) >> 20;
+    const uint64_t megabytes = count * (sizeof(Packet) + shape.stride) >> 20;
     throw NativeError("ENOMEM", ENOMEM, "mmap",
                       std::to_string(packets()) + " frames are under way at once, and there is no memory for more: " +
                           std::to_string(megabytes) + " MiB could not be had",
@@ -386,7 +392,8 @@ void Fabric::grow() {
   };
   if (count > kMostPackets) refuse();
   try {
-    auto larger = std::make_unique<PacketMemory>(PacketShape{static_cast<uint32_t>(count), stride});
+    shape.count = static_cast<uint32_t>(count);
+    auto larger = std::make_unique<PacketMemory>(shape);
     larger->take_over(*memory_, made_);
     for (const auto& partition : partitions_) partition->pool().move_to(*larger);
     memory_ = std::move(larger);

@@ -23,6 +23,7 @@ struct PacketShape {
   uint32_t stride = 0;      // bytes from one to the next
   uint32_t headroom = 0;    // bytes of those in front of the frame
   uint32_t long_count = 0;  // packets of kMaxSuperFrame bytes, which have the ids behind
+  bool icrc = true;         // those of RoCEv2 with payload have it, and it is looked at
 };
 
 // Bytes of short packets that are not the process's alone: a BPF map (io/live_transmit.h).

@@ -34,7 +34,8 @@ class PacketPool {
         long_bytes_(memory.long_bytes().data()),
         stride_(memory.shape().stride),
         room_(memory.shape().stride - memory.shape().headroom),
-        first_long_id_(memory.shape().count) {
+        first_long_id_(memory.shape().count),
+        icrc_(memory.shape().icrc) {
     const PacketShape& shape = memory.shape();
     short_ = FreeList(shape.count / slices * slice, shape.count / slices);
     long_ = FreeList(first_long_id_ + shape.long_count / slices * slice, shape.long_count / slices);
@@ -119,6 +120,8 @@ class PacketPool {
   uint32_t room(PacketId id) const { return id < first_long_id_ ? room_ : kMaxSuperFrame; }
   // Whether frames have their payload; if not, they have their headers only.
   bool has_payload() const { return room_ > kTelemetryStride; }
+  // Whether frames have their ICRC: without payload there is none.
+  bool has_icrc() const { return icrc_ && has_payload(); }
   // Returns how many bytes of a frame there are. RoCEv2 without payload has no pad and ICRC either; other frames are whole.
   uint32_t present(PacketId id) const {
     const Packet& packet = (*this)[id];
@@ -171,6 +174,7 @@ class PacketPool {
   uint32_t stride_;
   uint32_t room_;
   uint32_t first_long_id_;
+  bool icrc_;
   FreeList short_;
   FreeList long_;
   FreeList foreign_;

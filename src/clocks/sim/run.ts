@@ -39,8 +39,8 @@ import type { SimOptions, SimOutcome } from "./types.js";
 
 /** Events between two looks at signals and samples: some 20 to 100 ms. */
 const kSlice = 200_000;
-/** The same where programs run, whose every turn takes longer than many events. */
-const kSliceOfPrograms = 1_000;
+/** The same where programs run: their frames have payload, which traces keep until then. Their turns end it after some time, too. */
+const kSliceOfPrograms = 20_000;
 const kDrained = 4096;
 /** Where messages come from memory, nothing is sampled: queues do not see them. */
 const kNoSamples = {
