@@ -9,6 +9,7 @@ import { merge } from "../base/merge.js";
 import { hearsCnms } from "../congestion/flow_state.js";
 import type { WrittenGroups } from "../congestion/qcn_points.js";
 import { resolveCongestion, resolveGroups } from "../congestion/section.js";
+import { kRdmaPriority } from "../wire/priority.js";
 import { changeSchema } from "./change_schema.js";
 import { linkDefaultsSchema } from "./device_schema.js";
 import { type Expectation, parseExpectation } from "./expectations.js";
@@ -23,7 +24,7 @@ import { Graph } from "./topology.js";
 import { resolveTraffic } from "./traffic.js";
 import type { TrafficContext } from "./traffic_entry.js";
 import { resolveTransport } from "./transport.js";
-import type { Flow, Link, QueueProbe, Scenario, SwitchConfig } from "./types.js";
+import type { Flow, Link, Program, QueueProbe, Scenario, SwitchConfig } from "./types.js";
 
 function resolveLinks(written: WrittenTopology["links"], defaults: ScenarioInput["topology"]["link"]): Link[] {
   return written.map((one) => {
@@ -44,6 +45,9 @@ function defaultProbes(graph: Graph, flows: readonly Pick<Flow, "to" | "priority
   }
   return [...probes.values()];
 }
+
+/** A host of programs, as one to which others send. */
+const receiver = ({ host }: Pick<Program, "host">) => ({ to: host, priority: kRdmaPriority });
 
 function parseProbe(text: string): QueueProbe {
   const [name = "", port = "", priority = ""] = text.split(":");
@@ -147,7 +151,10 @@ export function resolveScenario(input: ScenarioInput, context: ResolveContext): 
     changes: top.changes.map((change) => filled(changeSchema, change)).sort((a, b) => a.at - b.at),
     failures: top.failures.map((failure) => filled(failureSchema, failure)),
     faults: top.faults.map((fault) => filled(scenarioFaultSchema, fault)),
-    probes: { ...top.probes, queues: top.probes.queues?.map(parseProbe) ?? defaultProbes(graph, [...flows, ...tcp]) },
+    probes: {
+      ...top.probes,
+      queues: top.probes.queues?.map(parseProbe) ?? defaultProbes(graph, [...flows, ...tcp, ...programs.map(receiver)]),
+    },
     expect: resolveExpectations(top.expect, context.found),
     parts: resolveParts(top.parts, { switches, hosts, links, graph }, context.found),
     fidelity: top.fidelity,

@@ -22,7 +22,7 @@ export const probesSchema = section({
     )
     .optional()
     .meta({
-      description: `Queues to sample, as "switch:peer:priority". Default: those of the ports that face a traffic destination, the first ${kMostDefaultProbes} of them.`,
+      description: `Queues to sample, as "switch:peer:priority". Default: those of the ports that face a traffic destination or a host of programs, the first ${kMostDefaultProbes} of them.`,
     }),
   flows: integer("How many of the flows, in order, have series.", 0, 1_000_000, 64),
 });

@@ -35,6 +35,11 @@ describe("programs in a scenario", () => {
     expect(programs[2]).toMatchObject({ start: 2e6, background: false });
   });
 
+  it("have the queues of RDMA that face their hosts sampled", () => {
+    const { probes } = scenarioOf({ run: "x", on: ["h2", "h1"] }, { run: "y", on: "h2" });
+    expect(probes.queues).toEqual(["h2", "h1"].map((port) => ({ switch: "sw", port, priority: 3 })));
+  });
+
   it("compute for nothing, or for a factor of what they take", () => {
     const { programs } = scenarioOf({ run: "x", on: "h1" }, { run: "y", on: "h1", compute: { measured: 0.5 } });
     expect(programs.map(({ compute }) => compute)).toEqual(["free", { measured: 0.5 }]);
