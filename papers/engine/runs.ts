@@ -138,7 +138,7 @@ class Scenarios {
       scenario.files[file] ??= readReferenced(resolve(dirname(path), file));
     }
     const { seed } = data as { seed?: unknown };
-    const input = inputOf(this.code, clock, scenario, values);
+    const input = inputOf({ code: this.code }, clock, scenario, values);
     return { input, seed: typeof seed === "number" ? seed : kDefaultSeed };
   }
 }

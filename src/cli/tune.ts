@@ -11,11 +11,12 @@ import { renderTuning, tunedYaml } from "../study/tune/text.js";
 import { Tuning } from "../study/tune/tune.js";
 import { type AddVerb, asUsage, type CliContext, kExit, warn } from "./context.js";
 import { integer } from "./device_options.js";
+import { boundOf, type FastForwardChoice, fastForwardOption } from "./fast_forward.js";
 import { addPointOptions, kPointTools, type PointTools, runPoints, tellSummary, workers } from "./points.js";
 import { runFolder } from "./run_folder.js";
 import { addTrustOption, readyToRun, type TrustOptions } from "./trust.js";
 
-interface TuneChoice extends TrustOptions {
+interface TuneChoice extends TrustOptions, Pick<FastForwardChoice, "fastForward"> {
   on: ClockName;
   objective?: Objective;
   parameters?: string;
@@ -77,6 +78,7 @@ export function addTuneOn(tools: PointTools, ...[parent, context, done]: Paramet
       integer("--seeds", 1, kMostSeeds),
     )
     .option("--verify <n>", "other seeds to verify on (default: 4; equations 2)", integer("--verify", 2, kMostSeeds))
+    .addOption(fastForwardOption("in virtual time: skip what repeats itself"))
     .addHelpText("after", kHelp)
     .action(async (file: string, choice: TuneChoice) => done(await tune(tools, context, file, choice)));
 }
@@ -86,7 +88,17 @@ async function tune(tools: PointTools, context: CliContext, file: string, choice
   // Equations know no chance: every seed comes to the same.
   const usual = on === "model" ? { seeds: 1, verify: 2 } : { seeds: 4, verify: 4 };
   const { seeds = usual.seeds, verify = usual.verify } = choice;
-  const options = { on, set, objective, parameters, runs, seeds, verify, code: tools.codeVersion() };
+  const options = {
+    on,
+    set,
+    objective,
+    parameters,
+    runs,
+    seeds,
+    verify,
+    fast_forward: boundOf(choice),
+    code: tools.codeVersion(),
+  };
   const tuning = asUsage(() => new Tuning(file, options));
   const { scenario } = asUsage(() => loadScenario(file, { set }));
   const elevated = await readyToRun(context, file, [scenario], [on], choice);

@@ -13,11 +13,12 @@ import { renderVersus, versusCsv } from "../study/versus/tables.js";
 import { clockList } from "./clock_option.js";
 import { type AddVerb, asUsage, type CliContext, kExit, warn } from "./context.js";
 import { integer } from "./device_options.js";
+import { boundOf, type FastForwardChoice, fastForwardOption } from "./fast_forward.js";
 import { addPointOptions, kPointTools, type PointTools, runPoints, tellSummary, workers } from "./points.js";
 import { runFolder } from "./run_folder.js";
 import { addTrustOption, readyToRun, type TrustOptions } from "./trust.js";
 
-interface VersusChoice extends TrustOptions {
+interface VersusChoice extends TrustOptions, Pick<FastForwardChoice, "fastForward"> {
   algorithms?: Contender[];
   seeds: number;
   set?: string[];
@@ -75,6 +76,7 @@ export function addVersusOn(tools: PointTools, ...[parent, context, done]: Param
         .argParser(clockList(kClocks, ["sim", "wire"]))
         .default(["sim"], "sim"),
     )
+    .addOption(fastForwardOption("in virtual time: skip what repeats itself"))
     .addOption(new Option("--csv", "a row for each run on stdout instead of tables").conflicts("json"))
     .addHelpText("after", kHelp)
     .action(async (file: string, choice: VersusChoice) => done(await versus(tools, context, file, choice)));
@@ -88,7 +90,9 @@ async function versus(tools: PointTools, context: CliContext, file: string, choi
   const { seeds, set = [], jobs, quiet = false } = choice;
   const on = kClocks.filter((clock) => choice.on.includes(clock));
   const algorithms = choice.algorithms ?? asUsage(() => usualContenders(file, set));
-  const { plan, warnings } = asUsage(() => planVersus(file, algorithms, { set, seeds, on, code: tools.codeVersion() }));
+  const { plan, warnings } = asUsage(() =>
+    planVersus(file, algorithms, { set, seeds, on, fast_forward: boundOf(choice), code: tools.codeVersion() }),
+  );
   const elevated = await readyToRun(context, file, [loadScenario(file, { set }).scenario], on, choice);
   if (elevated !== undefined) return elevated;
   for (const warning of warnings) warn(context, warning);

@@ -23,6 +23,8 @@ export interface RunOptions<Progress = RunProgress> {
   onProgress?: ((progress: Progress) => void) | undefined;
   /** Folder of the files that the run itself writes, unless their paths are absolute; it exists when the run starts. Default: here. */
   folder?: string | undefined;
+  /** Virtual time alone: skips time in which a network of long flows does the same, or phases of message graphs that are known, within this part of what it does. Default: skips nothing. */
+  fastForward?: number | undefined;
 }
 
 export interface Outcome {

@@ -8,6 +8,7 @@ import { fileReason, WeirError } from "../base/error.js";
 import { kLongestText, readAtMost } from "../base/read_file.js";
 import { readScenarioText } from "../base/yaml.js";
 import { type ClockName, kClockNames } from "../clocks/clock.js";
+import { kBounds } from "../clocks/fast_forward_bound.js";
 import { contentName, fileReferences, sha256 } from "../scenario/file_references.js";
 import { type LoadedScenario, parseScenarioText } from "../scenario/scenario.js";
 
@@ -35,6 +36,8 @@ const studyLine = z.strictObject({
   scenarios: z.array(scenarioText).min(1),
   /** Series are kept beside the results. */
   series: z.boolean().optional(),
+  /** Part by which what points in virtual time skip may be off; absent: they skip nothing. */
+  fast_forward: z.number().min(kBounds.least).max(kBounds.most).optional(),
 });
 
 /** A path with `..` would lead out of the folder of the results. */
@@ -73,6 +76,8 @@ export interface Identity {
   /** The scenario's data with overrides, as in a scenario file; files are named by their content. */
   scenario: unknown;
   seed: number;
+  /** Bound of what is skipped; absent: nothing is. */
+  fast_forward?: number;
 }
 
 const kIdDigits = 32;
@@ -115,7 +120,7 @@ export function scenarioTextOf({ scenarios }: Study, { scenario = 0 }: Pick<Poin
 /** Returns what the result of `point` depends on. */
 export function identityOf(study: Study, point: Omit<Point, "id" | "index">): Identity {
   const { clock, set, seed } = point;
-  return { ...inputOf(study.code, clock, scenarioTextOf(study, point), set), seed };
+  return { ...inputOf(study, clock, scenarioTextOf(study, point), set), seed };
 }
 
 /** The scenario that a point stands for. `directory` has the plan's files, by content. Throws as parseScenarioText does. */
@@ -132,7 +137,7 @@ export function filesByContent({ scenarios }: Study): Map<string, string> {
 
 /** Input of a point that all seeds of a combination have in common. */
 export function inputOf(
-  code: string,
+  { code, fast_forward }: Pick<Study, "code" | "fast_forward">,
   clock: ClockName,
   { name, text, files, set: shared }: PlannedScenario,
   set: Point["set"],
@@ -145,7 +150,7 @@ export function inputOf(
   }
   // A seed in the file is overridden anyway.
   const { seed: _, ...scenario } = data as Record<string, unknown>;
-  return { code, clock, name, scenario };
+  return { code, clock, name, scenario, ...(clock === "sim" && fast_forward !== undefined && { fast_forward }) };
 }
 
 /** Overrides as `--set` takes them. */

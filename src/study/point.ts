@@ -43,6 +43,7 @@ export async function runPoint(
       signal,
       folder: store.begin(point),
       onProgress: ({ done }) => onProgress(done),
+      fastForward: identity.fast_forward,
     });
     if (!outcome.complete) return stopped();
     const wall_s = Math.round(performance.now() - began) / 1000;

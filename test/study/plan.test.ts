@@ -40,6 +40,19 @@ describe("a plan", () => {
     expect(ids(plan(writeSweep(directory, { seeds: [3, 4] }, written)))).toEqual(before.slice(0, 2));
   });
 
+  it("gives another id where points skip what repeats itself, which is in virtual time", () => {
+    const directory = folder();
+    const idsOn = (clock: string, fast_forward?: string | number) =>
+      ids(plan(writeSweep(directory, { ...kSweep, on: [clock], ...(fast_forward !== undefined && { fast_forward }) })));
+    const [exact, fast] = [idsOn("sim"), idsOn("sim", "auto")];
+    expect(fast.filter((id) => exact.includes(id))).toEqual([]);
+    expect(idsOn("sim", "3%")).toEqual(fast);
+    expect(idsOn("sim", "5%")).not.toEqual(fast);
+    expect(idsOn("sim", "off")).toEqual(exact);
+    expect(idsOn("wire", "auto")).toEqual(idsOn("wire"));
+    expect(() => idsOn("sim", "60%")).toThrow("fast_forward: 60% is out of range");
+  });
+
   it("does not change when the scenario's file does", () => {
     const directory = folder();
     const file = join(directory, "points.jsonl");

@@ -154,6 +154,21 @@ traffic:
   });
 });
 
+describe("a sweep's bound of what is skipped", () => {
+  it("goes to each run, and into its file", async () => {
+    const directory = folder();
+    const bounds: unknown[] = [];
+    await run(plan(writeSweep(folder(), { seeds: 2, fast_forward: "2%" })), directory, {
+      runners: clocksWith((one, options) => {
+        bounds.push(options.fastForward);
+        return fakeSimulate(one, options);
+      }),
+    });
+    expect(bounds).toEqual([0.02, 0.02]);
+    for (const text of results(directory).values()) expect(JSON.parse(text).point.fast_forward).toBe(0.02);
+  });
+});
+
 describe("a folder of results", () => {
   it("is rid of what processes that are no more left unfinished, and of nothing else", () => {
     const directory = folder();

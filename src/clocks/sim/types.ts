@@ -14,8 +14,6 @@ export interface SimOptions extends RunOptions<SimProgress> {
   timeline?: boolean | undefined;
   /** Number of threads that run it, one by default; "auto": as many as there are CPUs, fewer where the network gains nothing by them. */
   threads?: number | "auto" | undefined;
-  /** Skips time in which a network of long flows does the same, or phases of message graphs that are known, within this part of what it does. Default: skips nothing. */
-  fastForward?: number | undefined;
   /** With `fastForward`: part of the time that is skipped, or of the bytes that are known, that is simulated to be compared, at least. Default: 0.2% of the time, and three stretches of a graph's messages. */
   verify?: number | undefined;
   /** Ends the run at this time, as if the scenario lasted no longer, ns. Beyond the duration: without effect. */

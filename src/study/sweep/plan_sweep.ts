@@ -25,10 +25,11 @@ export function planSweep(spec: SweepSpec, source: string, code: string): { plan
   const { seed, warnings } = checkCombinations(spec, source, scenario);
   const seeds = typeof spec.seeds === "number" ? Array.from({ length: spec.seeds }, (_, i) => seed + i) : spec.seeds;
   scenario.files = readFiles(spec, scenario);
+  const { fast_forward } = spec;
   const points = spec.combinations.flatMap((combination) => {
     const set = Object.fromEntries(combination);
     return spec.on.flatMap((clock) => {
-      const input = inputOf(code, clock, scenario, set);
+      const input = inputOf({ code, fast_forward }, clock, scenario, set);
       return seeds.map((one) => ({ id: idOf({ ...input, seed: one }), clock, set, seed: one }));
     });
   });
@@ -41,6 +42,7 @@ export function planSweep(spec: SweepSpec, source: string, code: string): { plan
     collect: [...spec.collect],
     scenarios: [scenario],
     ...(spec.series && { series: true }),
+    ...(fast_forward !== undefined && { fast_forward }),
   };
   return { plan: { study, points: points.map((point, index) => ({ index, ...point })) }, warnings };
 }

@@ -2,9 +2,10 @@
 import { basename, dirname, extname, resolve } from "node:path";
 import { z } from "zod";
 import { type Problem, ScenarioError } from "../../base/error.js";
-import { problemsOf, section } from "../../base/fields.js";
+import { fraction, problemsOf, section } from "../../base/fields.js";
 import { parseOverride, readScenarioFile } from "../../base/yaml.js";
 import { type ClockName, kClockNames } from "../../clocks/clock.js";
+import { kAutoBound, kBounds } from "../../clocks/fast_forward_bound.js";
 import { rejection } from "../../scenario/file_kind.js";
 
 const kMostPoints = 100_000;
@@ -47,6 +48,10 @@ export const sweepSchema = section({
       description: "Clocks that each combination runs on: sim, wire, model.",
       default: ["sim"],
     }),
+  fast_forward: fraction(
+    "Points in virtual time skip what repeats itself, as `weir sim run --fast-forward` does: by how much that may be off.",
+    { min: kBounds.least, max: kBounds.most, zero: "off", word: "auto", default: "off" },
+  ),
   collect: z
     .array(field)
     .optional()
@@ -96,6 +101,8 @@ export interface SweepSpec {
   collect: readonly string[];
   /** Series are kept beside the results. */
   series?: boolean;
+  /** Part by which what points in virtual time skip may be off; absent: they skip nothing. */
+  fast_forward?: number | undefined;
 }
 
 /**
@@ -119,8 +126,11 @@ export function loadSweep(file: string, text?: string): SweepSpec {
     seeds: spec.seeds ?? 1,
     on: spec.on ?? ["sim"],
     collect: spec.collect ?? ["totals.goodput_bps"],
+    fast_forward: boundOf(spec.fast_forward),
   };
 }
+
+const boundOf = (written: SpecInput["fast_forward"]) => (written === "auto" ? kAutoBound : written || undefined);
 
 /** Each dimension is a list of alternatives; they go from the slowest to the fastest. */
 function dimensions(spec: SpecInput): Override[][][] {

@@ -31,6 +31,8 @@ export interface TuneOptions {
   verify: number;
   /** Version of the code: see codeVersion(). */
   code: string;
+  /** Part by which what runs in virtual time skip may be off; absent: they skip nothing. */
+  fast_forward?: number | undefined;
 }
 
 /** The scenario's own values beside the tuned ones, with the same seeds. */
@@ -199,6 +201,7 @@ export class Tuning {
       seeds: [...seeds],
       on: [this.options.on],
       collect: [],
+      fast_forward: this.options.fast_forward,
     };
   }
 

@@ -76,6 +76,8 @@ export interface VersusOptions {
   code: string;
   /** Clocks on all of which each contender runs, in this order. */
   on: readonly ClockName[];
+  /** Part by which what runs in virtual time skip may be off; absent: they skip nothing. */
+  fast_forward?: number | undefined;
 }
 
 /**
@@ -85,7 +87,7 @@ export interface VersusOptions {
 export function planVersus(
   file: string,
   contenders: readonly Contender[],
-  { set, seeds, code, on }: VersusOptions,
+  { set, code, ...options }: VersusOptions,
 ): { plan: Plan; warnings: string[] } {
   const spec = {
     name: basename(file, extname(file)),
@@ -95,7 +97,7 @@ export function planVersus(
     combinations: contenders.map(overrideOf),
     labels: contenders.map(({ label }) => label),
     collect: ["totals.goodput_bps"],
-    ...{ on, seeds, series: true },
+    ...{ ...options, series: true },
   };
   return planSweep(spec, file, code);
 }
