@@ -100,33 +100,7 @@ TEST_CASE("lent paths: many small messages, posted and polled without a pause, a
   live([](Wire& wire) {
     LentPathsBed bed(wire);
     Connected c(bed);
-    constexpr uint32_t kMessages = 5'000;
-    constexpr uint32_t kDepth = 128;
-    std::vector<uint8_t> inbox(kDepth * 4);
-    const uint32_t inbox_key = c.right.register_memory(inbox);
-    const auto at = [&](uint32_t i) {
-      return ibv_sge{.addr = reinterpret_cast<uintptr_t>(&inbox[i % kDepth * 4]), .length = 4, .lkey = inbox_key};
-    };
-    for (uint32_t i = 0; i < kDepth; ++i) REQUIRE(c.right.post_receive(c.qp[1], at(i), i) == 0);
-    std::thread receiver([&] {
-      for (uint32_t i = 0; i < kMessages; ++i) {
-        const ibv_wc wc = c.right.wait();
-        REQUIRE(wc.status == IBV_WC_SUCCESS);
-        REQUIRE(wc.wr_id == i);
-        uint32_t value;
-        std::memcpy(&value, &inbox[i % kDepth * 4], sizeof value);
-        REQUIRE(value == i);
-        REQUIRE(c.right.post_receive(c.qp[1], at(i), i + kDepth) == 0);
-      }
-    });
-    uint32_t under_way = 0;
-    for (uint32_t i = 0; i < kMessages; ++i) {
-      const ibv_sge inlined{.addr = reinterpret_cast<uintptr_t>(&i), .length = 4, .lkey = 0};
-      REQUIRE(c.left.post(c.qp[0], IBV_WR_SEND, inlined, 0, 0, nullptr, 0, IBV_SEND_SIGNALED | IBV_SEND_INLINE) == 0);
-      for (++under_way; under_way == kDepth; --under_way) REQUIRE(c.left.wait().status == IBV_WC_SUCCESS);
-    }
-    for (; under_way > 0; --under_way) REQUIRE(c.left.wait().status == IBV_WC_SUCCESS);
-    receiver.join();
+    send_many(c);
   });
 }
 
