@@ -66,9 +66,10 @@ ProgramTransports::ProgramTransports(const std::string& socket, MemoryTable::Pro
     lent_ = std::make_unique<LentTurns>(
         path, LentTurns::Host{mutex_, session_, counters_, [this](ProgramPair& pair) { attended(pair); }});
   }
+  ++open_;
 }
 
-ProgramTransports::~ProgramTransports() = default;
+ProgramTransports::~ProgramTransports() { --open_; }
 
 ProgramAnswer ProgramTransports::ask(const ProgramRequest& request) {
   ProgramAnswer answer;
@@ -356,10 +357,11 @@ ProgramTransports::Help ProgramTransports::help_once() {
 
 bool ProgramTransports::help(const void* queue) {
   // In virtual time who polls goes on when there is something that the program can see: a turn of it costs much.
-  while (weir_turns_poll != nullptr) {
+  for (bool moved = false; weir_turns_poll != nullptr;) {
     const Help found = help_once();
     if (found == Help::seen) return weir_turns_found(), true;
-    if (found != Help::moved && weir_turns_poll(queue)) return false;
+    if (found != Help::moved && weir_turns_poll(queue, !moved && open_.load(std::memory_order_relaxed) > 1)) return false;
+    moved = found == Help::moved;
   }
   const Help found = help_once();
   if (found == Help::refused) return false;

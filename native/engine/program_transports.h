@@ -144,7 +144,8 @@ class ProgramTransports : public CompletionSink {
   uint32_t frames_ = 0;
   uint32_t ends_ = 0;  // packets that the daemon has, and whose way back ends a message
   Time deadline_ = kNever;
-  Time sleeps_until_ = 0;  // end of the thread's sleep; read and written with the lock
+  Time sleeps_until_ = 0;                        // end of the thread's sleep; read and written with the lock
+  static inline std::atomic<uint32_t> open_{0};  // of the process
   std::atomic<Time> polled_{0};
   std::atomic<bool> naps_{false};
   std::atomic<bool> may_have_left_{false};  // a poller has found something, and has not polled since

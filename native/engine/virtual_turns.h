@@ -8,8 +8,9 @@ extern "C" {
 // What the clock says, of which nobody waits for it to pass.
 [[gnu::weak, gnu::visibility("default")]] weir::Time weir_turns_now();
 // Somebody has polled that queue in vain. Gives the turn away, unless the program may still have others to look at; returns
-// whether the program is to look now, or else its NIC alone has something.
-[[gnu::weak, gnu::visibility("default")]] bool weir_turns_poll(const void* queue);
+// whether the program is to look now, or else its NIC alone has something. `another`: that had nothing, but another one that the
+// process has opened may.
+[[gnu::weak, gnu::visibility("default")]] bool weir_turns_poll(const void* queue, bool another);
 // The polling thread has found something.
 [[gnu::weak, gnu::visibility("default")]] void weir_turns_found();
 // Something has come that the process's other threads may wait for.

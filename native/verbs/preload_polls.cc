@@ -75,8 +75,9 @@ Time patience(Time now) {
 }
 
 // Returns whether the program is to look.
-bool poll_in_vain(const void* queue) {
+bool poll_in_vain(const void* queue, bool another = false) {
   const OwnWork work;
+  if (poller.at_nic && another) return poller.at_nic = false, true;
   if (!poller.at_nic) {
     // Another wait has ended meanwhile, and the program goes on for that.
     if (std::exchange(poller.given, turns_given()) != turns_given()) poller.count = 0;
@@ -105,9 +106,9 @@ bool poll_in_vain(const void* queue) {
 
 extern "C" {
 
-WEIR_EXPORT bool weir_turns_poll(const void* queue) {
+WEIR_EXPORT bool weir_turns_poll(const void* queue, bool another) {
   static const auto yield = next<int (*)()>("sched_yield");
-  return in_virtual_time() ? poll_in_vain(queue) : (yield(), true);
+  return in_virtual_time() ? poll_in_vain(queue, another) : (yield(), true);
 }
 
 WEIR_EXPORT void weir_turns_found() {
