@@ -36,6 +36,9 @@ constexpr uint32_t kMostEchoes = 2;
 constexpr uint32_t kMostOfInstant = 1'000;
 constexpr Time kInstant = 1 * kMicrosecond;
 
+// Polls of further queues, none of those that are counted among them, after which it has looked at all.
+constexpr uint32_t kMostOthers = 4'096;
+
 struct Polled {
   const void* queue = nullptr;
   uint32_t times = 0;
@@ -43,6 +46,7 @@ struct Polled {
 struct Poller {
   Polled queues[16];
   uint32_t count = 0;
+  uint32_t others = 0;  // polls of queues for which there is no place
   uint32_t given = 0;   // turns that the thread had given away by then
   bool at_nic = false;  // the program has not looked since its last turn
   bool reads = false;   // it has read a clock when it looked last
@@ -59,11 +63,12 @@ thread_local Poller poller __attribute__((tls_model("initial-exec")));
 bool has_looked(const void* queue) {
   Polled* const end = poller.queues + poller.count;
   Polled* const found = std::find_if(poller.queues, end, [&](const Polled& one) { return one.queue == queue; });
-  if (found == std::end(poller.queues)) return true;
+  if (found == std::end(poller.queues)) return ++poller.others >= kMostOthers;
   if (found == end) {
     *found = {queue, 0};
     ++poller.count;
   }
+  poller.others = 0;
   return ++found->times >= (shares_memory() ? kRoundsOfSharers : kRounds) << std::min(poller.vain, kMostDoublings);
 }
 
