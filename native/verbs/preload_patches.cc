@@ -27,6 +27,9 @@ namespace {
 constexpr uint8_t kNothing = 0x90;
 constexpr std::array<uint8_t, 2> kRdtsc{0x0f, 0x31};
 constexpr std::array<uint8_t, 3> kRdtscp{0x0f, 0x01, 0xf9};
+constexpr std::array<uint8_t, 2> kSyscall{0x0f, 0x05};
+// Part of the path of GCC's OpenMP.
+constexpr const char* kOpenMp = "/libgomp.so";
 
 struct Patch {
   const uint8_t* code;
@@ -144,26 +147,29 @@ void halt_at(const uint8_t* place, size_t length) {
   write(place, std::span(code).first(length));
 }
 
-void look_for_ticks(std::span<const uint8_t> text, const Functions& functions, std::vector<Patch>& found) {
+// `calls`: also for system calls.
+void look_for(std::span<const uint8_t> text, bool calls, const Functions& functions, std::vector<Patch>& found) {
   const auto look = [&](size_t at) {
     const std::span<const uint8_t> code = text.subspan(at);
     const auto is = [code](const auto& instruction) {
       return code.size() >= instruction.size() && std::equal(instruction.begin(), instruction.end(), code.begin());
     };
-    const bool plain = is(kRdtsc);
-    if ((plain || is(kRdtscp)) && begins_instruction(functions.around(code.data()), code.data()))
-      found.push_back({code.data(), plain ? Fault::rdtsc : Fault::rdtscp});
+    Fault what = is(kRdtsc) ? Fault::rdtsc : is(kRdtscp) ? Fault::rdtscp : Fault::other;
+    if (calls && is(kSyscall)) what = Fault::call;
+    if (what != Fault::other && begins_instruction(functions.around(code.data()), code.data()))
+      found.push_back({code.data(), what});
   };
-  // Libraries are megabytes, and each process looks at all of its own: 16 places at a time, by the first two bytes of both
+  // Libraries are megabytes, and each process looks at all of its own: 16 places at a time, by the first two bytes of
   // instructions.
   const auto all = [](uint8_t byte) { return _mm_set1_epi8(static_cast<char>(byte)); };
-  const __m128i first = all(kRdtsc[0]), of_rdtsc = all(kRdtsc[1]), of_rdtscp = all(kRdtscp[1]);
+  const __m128i first = all(kRdtsc[0]), of_rdtsc = all(kRdtsc[1]), of_rdtscp = all(kRdtscp[1]), of_call = all(kSyscall[1]);
   size_t at = 0;
   for (; at + sizeof first < text.size(); at += sizeof first) {
     const auto from = [&](size_t place) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(text.data() + place)); };
     const __m128i second = from(at + 1);
-    const __m128i either = _mm_or_si128(_mm_cmpeq_epi8(second, of_rdtsc), _mm_cmpeq_epi8(second, of_rdtscp));
-    auto places = static_cast<uint32_t>(_mm_movemask_epi8(_mm_and_si128(_mm_cmpeq_epi8(from(at), first), either)));
+    const __m128i ticks = _mm_or_si128(_mm_cmpeq_epi8(second, of_rdtsc), _mm_cmpeq_epi8(second, of_rdtscp));
+    const __m128i any = _mm_or_si128(ticks, _mm_cmpeq_epi8(second, of_call));
+    auto places = static_cast<uint32_t>(_mm_movemask_epi8(_mm_and_si128(_mm_cmpeq_epi8(from(at), first), any)));
     for (; places != 0; places &= places - 1) look(at + static_cast<size_t>(std::countr_zero(places)));
   }
   for (; at < text.size(); ++at) look(at);
@@ -184,7 +190,7 @@ int look_at(dl_phdr_info* info, size_t, void* context) {
   const Functions functions(at(*unwinding).data());
   for (const ElfW(Phdr) & header : headers) {
     if (header.p_type != PT_LOAD || (header.p_flags & PF_X) == 0) continue;
-    look_for_ticks(at(header), functions, found);
+    look_for(at(header), std::strstr(info->dlpi_name, kOpenMp) != nullptr, functions, found);
   }
   return 0;
 }
@@ -197,7 +203,7 @@ bool open_code(const uint8_t* place, size_t length) {
   return ::mprotect(pages.data(), pages.size(), PROT_READ | PROT_WRITE | PROT_EXEC) == 0;
 }
 
-void patch_ticks() {
+void patch_code() {
   patch_loaded();
   // The loader calls this function, which does nothing, for debuggers.
   halt_at(reinterpret_cast<const uint8_t*>(_r_debug.r_brk), 1);
@@ -242,7 +248,7 @@ void patch_loaded() {
     });
   }
   patches.store(all, std::memory_order_release);
-  for (const auto& [code, what] : found) halt_at(code, what == Fault::rdtsc ? kRdtsc.size() : kRdtscp.size());
+  for (const auto& [code, what] : found) halt_at(code, what == Fault::rdtscp ? kRdtscp.size() : kRdtsc.size());
 }
 
 }  // namespace weir

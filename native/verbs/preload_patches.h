@@ -1,4 +1,5 @@
-// The instructions of a program that read the time stamp counter, in whose place others are that fault.
+// The instructions of a program that read the time stamp counter, or make a system call of OpenMP, in whose place others are that
+// fault.
 #pragma once
 
 #include <cstddef>
@@ -6,13 +7,14 @@
 
 namespace weir {
 
-// Puts HLT, which faults in user mode everywhere, in the place of each RDTSC and RDTSCP of what is loaded, and sees to it that
-// what is loaded later is looked at before it begins. What is no instruction is left as it is: where instructions begin is known
-// from the tables for unwinding, and code that is not in these stays.
-void patch_ticks();
+// Puts HLT, which faults in user mode everywhere, in the place of each RDTSC and RDTSCP of what is loaded, and of each SYSCALL of
+// GCC's OpenMP, whose threads wait by them and not by functions of libc; and sees to it that what is loaded later is looked at
+// before it begins. What is no instruction is left as it is: where instructions begin is known from the tables for unwinding, and
+// code that is not in these stays.
+void patch_code();
 
 // What a fault at this place of the program is for.
-enum class Fault : uint8_t { other, rdtsc, rdtscp, loaded };
+enum class Fault : uint8_t { other, rdtsc, rdtscp, call, loaded };
 Fault fault_at(const uint8_t* code);
 
 // Something was loaded or unloaded.

@@ -63,14 +63,25 @@ void hand_on(int signal, siginfo_t* info, void* context) {
   real(signal, &plain, nullptr);
 }
 
+// Makes the system call that the program was about to make.
+void make_call(greg_t (&registers)[NGREG]) {
+  const int error = errno;
+  const long made = ::syscall(registers[REG_RAX], registers[REG_RDI], registers[REG_RSI], registers[REG_RDX], registers[REG_R10],
+                              registers[REG_R8], registers[REG_R9]);
+  registers[REG_RAX] = made == -1 ? -errno : made;
+  registers[REG_RIP] += 2;
+  errno = error;
+}
+
 // Whether the fault is one that was put there, or a reading of the counter; then the program goes on.
 bool handle_own(void* context) {
   auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
   const auto* code = reinterpret_cast<const uint8_t*>(registers[REG_RIP]);
   if (code == weir_turns_trap) return ++registers[REG_RIP], true;
+  const Fault what = fault_at(code);
+  if (what == Fault::call) return make_call(registers), true;
   const TrapWork work(false);
   if (pass_plant(context)) return true;
-  const Fault what = fault_at(code);
   if (what == Fault::other) return false;
   const int error = errno;
   if (what == Fault::loaded) {
@@ -102,7 +113,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   ours.sa_sigaction = on_fault;
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   real(SIGSEGV, &ours, &of_program);
-  patch_ticks();
+  patch_code();
   let_read_ticks(false);
   measure_traps(weir_turns_halt);
 }

@@ -161,6 +161,13 @@ describeVirtual("programs in virtual time that wait", () => {
     },
   );
 
+  it("for threads of OpenMP, which make their system calls by hand", async () => {
+    const { output } = await run(`  - { id: openmp, on: a, run: "${compiled("openmp", "-fopenmp")}" }`);
+    expect(output("openmp.err")).toBe("");
+    // Five times 100 ms, four times 10 ms, and eight tasks of 50 ms on four threads.
+    expect(output("openmp.out")).toBe("4999950000 640\n");
+  });
+
   it("for processes that were killed, or call _exit(), hear of their ends", async () => {
     const { programs, output } = await run(
       `  - { id: killed, on: a, run: "sh -c 'kill -KILL $$'; echo $?; (sleep 5; echo child) & kill $!; wait; echo parent" }
