@@ -21,7 +21,7 @@ import type {
 import type { ProgramResult } from "../../result/program_result.js";
 import { hostIp, hostMac } from "../../scenario/addresses.js";
 import type { Fabric } from "../../scenario/fabric.js";
-import type { Scenario } from "../../scenario/types.js";
+import type { Program, Scenario } from "../../scenario/types.js";
 import { addressText } from "../../wire/address.js";
 import { kTelemetryBytes, largestPathMtu } from "../../wire/frame_size.js";
 import { kRdmaPriority } from "../../wire/priority.js";
@@ -82,7 +82,6 @@ export class SimPrograms {
   /** Folder of sockets and files, whose path is short enough for sockets. */
   readonly #folder = makeRunFolder();
   readonly #remove = () => rmSync(this.#folder, { recursive: true, force: true });
-
   /** Folder of what they say. */
   readonly #outputs: string;
 
@@ -164,10 +163,10 @@ export class SimPrograms {
 
   results(states: readonly ProgramFate[]): Record<string, ProgramResult> {
     return Object.fromEntries(
-      this.scenario.programs.map((program, i) => {
-        const state = states[i] as ProgramFate;
-        return [program.id, { host: program.host, command: program.run, ...this.#fate(program.id, state) }];
-      }),
+      this.scenario.programs.map((program, i) => [
+        program.id,
+        { host: program.host, command: program.run, ...this.#fate(program, states[i] as ProgramFate) },
+      ]),
     );
   }
 
@@ -220,25 +219,23 @@ export class SimPrograms {
   }
 
   /** Words for when a program would have started. */
-  #beforeWhat(id: string): string {
-    const { programs } = this.scenario;
-    const after = programs.filter((one) => programs.find((program) => program.id === id)?.after.includes(one.id));
-    if (after.length === 0) return "before its time";
-    const awaited = after.map(({ id: other, listens }) =>
-      listens === undefined ? `${other} had ended` : `${other} listened at port ${listens}`,
-    );
-    return `before ${awaited.join(" and ")}`;
+  #beforeWhat({ after }: Program): string {
+    const awaited = this.scenario.programs
+      .filter(({ id }) => after.includes(id))
+      .map(({ id, listens }) => (listens === undefined ? `${id} had ended` : `${id} listened at port ${listens}`));
+    return `before ${awaited.length === 0 ? "its time" : awaited.join(" and ")}`;
   }
 
-  #fate(id: string, { started, ended, status, signal, failure }: ProgramFate): Partial<ProgramResult> {
-    if (started === undefined) return { failure: failure || `did not start: the run ended ${this.#beforeWhat(id)}` };
+  #fate(program: Program, { started, ended, status, signal, failure }: ProgramFate): Partial<ProgramResult> {
+    const { id, background } = program;
+    if (started === undefined)
+      return { failure: failure || `did not start: the run ended ${this.#beforeWhat(program)}` };
     const outputs = {
       stdout: outputOf(this.#output(id, "out"), id, "out"),
       stderr: outputOf(this.#output(id, "err"), id, "err"),
     };
     const times = { started_s: started / 1e9, ...(ended !== undefined && { ended_s: ended / 1e9 }) };
     if (ended === undefined) {
-      const { background } = this.scenario.programs.find((one) => one.id === id) as Scenario["programs"][number];
       return { ...times, ...outputs, ...(!background && { failure: "still ran when the run ended" }) };
     }
     if (failure !== "") return { ...times, ...outputs, failure };
