@@ -140,6 +140,11 @@ describe("of one run", () => {
     expect(idsOf(panels(run("a", sampleResult(2), calm)))).not.toContain("events");
   });
 
+  it("have no lane of CNPs, which are counted by flow, where programs are all the traffic", () => {
+    const ofPrograms = { ...sampleSeries(2, 50), flows: {}, cnps: {} };
+    expect(panel(panels(run("a", sampleResult(2), ofPrograms)), "events").lanes).toEqual(["Marks", "PFC", "Drops"]);
+  });
+
   it("have a time of their own for places of events that all came at the start", () => {
     const series = sampleSeries(2, 500);
     const places = (last: number) => {

@@ -386,13 +386,13 @@ function threshold(name: string, values: readonly (number | null)[]): Threshold[
 }
 
 function eventPanel(drawn: Drawn): Panel {
-  const { recordings, eventsPer, finished } = drawn;
+  const { flowIds, recordings, eventsPer, finished } = drawn;
   const controls = controlsOf(drawn);
   const labels = labelsOf(drawn);
   const compared = recordings.length > 1;
-  const kinds = kEventKinds.filter((kind) =>
-    kind === "cnm" ? controls.some(hearsCnms) : kind !== "cnp" || controls.some((control) => !hearsCnms(control)),
-  );
+  // A finished run has CNPs by flow: of programs alone none are counted.
+  const hasCnps = controls.some((control) => !hearsCnms(control)) && (finished.length === 0 || flowIds.length > 0);
+  const kinds = kEventKinds.filter((kind) => (kind === "cnm" ? controls.some(hearsCnms) : kind !== "cnp" || hasCnps));
   return {
     id: "events",
     title: "Events",
