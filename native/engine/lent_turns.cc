@@ -21,7 +21,7 @@ constexpr Time kAway = kMicrosecond, kLongAway = 50 * kMicrosecond;
 constexpr unsigned long kSlack = 5 * kMicrosecond;
 constexpr Time kMostSleep = 100 * kMillisecond;
 constexpr Time kTellInterval = 50 * kMillisecond;
-// What is posted in a row leaves together: who polls takes it along, if it is not more than this, and not long ago.
+// What is posted in a row leaves together: who polls takes it along, if it is not more than this, and the last was not long ago.
 constexpr uint32_t kTogether = 32;
 constexpr Time kSoon = 2 * kMicrosecond;
 // While who polls takes frames itself, they need not wake the thread: so many that woke it for nothing are enough to know, for a
@@ -122,7 +122,10 @@ void LentTurns::submit() {
   const bool polls = polled != 0 && now - polled < kPolls;
   if (polls) poll(now);
   const bool in_a_row = polls && now - submitted_ < kSoon;
-  if (in_a_row && naps_.load(std::memory_order_relaxed) && nic_.attended() < kTogether) return;
+  // The thread takes along what is left should nobody poll: it looks again soon, or has not slept yet.
+  const bool awake = sleeps_until_ == 0 || naps_.load(std::memory_order_relaxed);
+  submitted_ = now;
+  if (in_a_row && awake && nic_.attended() < kTogether) return;
   turn();
   submitted_ = monotonic_now();
   if (sleeps_until_ > (in_a_row ? 0 : nic_.next_deadline())) {

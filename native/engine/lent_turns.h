@@ -49,7 +49,10 @@ class LentTurns {
     polled_.store(now, std::memory_order_relaxed);
     found_.store(false, std::memory_order_relaxed);
   }
-  void find() { found_.store(true, std::memory_order_relaxed); }
+  void find(Time now) {
+    polled_.store(now, std::memory_order_relaxed);
+    found_.store(true, std::memory_order_relaxed);
+  }
   void rest() {
     if (polled_.exchange(0, std::memory_order_seq_cst) != 0 && naps_.load(std::memory_order_seq_cst)) nic_.ring();
   }
@@ -65,7 +68,7 @@ class LentTurns {
   LentNic nic_;
   std::vector<ProgramPair*> pairs_;
   Time sleeps_until_ = 0;  // end of the thread's sleep; read and written with the lock
-  Time submitted_ = 0;     // end of the last turn that posting has made
+  Time submitted_ = 0;     // when something was posted last, or the end of the turn that it made
   Time told_ = 0;
   uint32_t paths_ = 0;  // ProgramMemory::paths, as it was last heard of
   std::atomic<Time> polled_{0};

@@ -375,7 +375,7 @@ bool ProgramTransports::help(const void* queue) {
 
 void ProgramTransports::may_leave() {
   if (weir_turns_found != nullptr) weir_turns_found();
-  if (lent_ != nullptr) lent_->find();
+  if (lent_ != nullptr) lent_->find(monotonic_now());
   may_have_left_.store(true, std::memory_order_seq_cst);
   if (naps_.load(std::memory_order_seq_cst) && session_.ask_for_frames()) help_once();
 }

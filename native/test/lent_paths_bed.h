@@ -42,6 +42,8 @@ struct LentPathsBed : ProgramsBed {
       nic.port.interface = i == 0 ? "near0" : "far0";
       nic.port.namespace_fd = i == 0 ? wire.near : wire.far;
       nic.port.roce_only = true;
+      nic.port.offloads = true;
+      nic.port.join = 64;
       nic.parameters.verbs_queue_pairs = kLentBlocks << kLentBlockShift;
     }
     return config;

@@ -104,6 +104,34 @@ TEST_CASE("lent paths: many small messages, posted and polled without a pause, a
   });
 }
 
+TEST_CASE("lent paths: what is posted in a row leaves together, also where who polls has always found something") {
+  live([](Wire& wire) {
+    LentPathsBed bed(wire);
+    Connected c(bed);
+    std::vector<uint8_t> there(4);
+    const uint32_t key = c.right.register_memory(there);
+    for (uint32_t round = 0; round < 20; ++round) {
+      constexpr uint32_t kInARow = 200;
+      for (uint32_t i = 1; i <= kInARow; ++i) {
+        const ibv_sge inlined{.addr = reinterpret_cast<uintptr_t>(&i), .length = 4, .lkey = 0};
+        const unsigned flags = IBV_SEND_INLINE | (i == kInARow ? IBV_SEND_SIGNALED : 0);
+        REQUIRE(c.left.post(c.qp[0], IBV_WR_RDMA_WRITE, inlined, reinterpret_cast<uintptr_t>(there.data()), key, nullptr, 0,
+                            flags) == 0);
+      }
+      REQUIRE(eventually([&] { return !queue_of(c.left.completions).empty(); }));
+      REQUIRE(c.left.wait().status == IBV_WC_SUCCESS);
+    }
+    CHECK(eventually([&] {
+      uint64_t together = 0;
+      bed.at(0, [&](NicDevice& device) {
+        device.settle_counters();
+        together = device.ports().front().counters().tx_super_frames;
+      });
+      return together > 0;
+    }));
+  });
+}
+
 TEST_CASE("lent paths: the daemon's NIC counts what a program's own has, also once the program has ended") {
   live([](Wire& wire) {
     LentPathsBed bed(wire);
