@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/native_error.h"
+#include "engine/thread_tuning.h"
 #include "engine/told_connection.h"
 
 namespace weir {
@@ -28,7 +29,9 @@ constexpr Time kSoon = 2 * kMicrosecond;
 // while.
 constexpr uint32_t kWasted = 4;
 constexpr Time kNotEager = 5 * kMillisecond;
-// Another thread wants the same CPU, so for a while this one sleeps where it would look again.
+// Where there are CPUs to spare, it looks again for a while. If another thread wants the same CPU, it sleeps instead for some
+// time.
+constexpr unsigned kFewCpus = 2;
 constexpr Time kLateYield = 50 * kMicrosecond, kGivingWay = 20 * kMillisecond;
 
 }  // namespace
@@ -158,14 +161,17 @@ bool LentTurns::nap(Time duration) {
 
 void LentTurns::run() {
   ::prctl(PR_SET_TIMERSLACK, kSlack);
+  schedule_soon();
   Time nap = kLeastNap;
+  const bool spare = std::thread::hardware_concurrency() > kFewCpus;
   Time shares_until = 0;
   while (!stopping_.load(std::memory_order_acquire)) {
     const bool polled = monotonic_now() - polled_.load(std::memory_order_relaxed) < kTurnedLately;
     std::unique_lock lock(host_.mutex, std::defer_lock);
-    if ((polled && !this->nap(nap)) || !lock.try_lock()) {
+    const bool left = polled && !this->nap(nap);
+    if (left || !lock.try_lock()) {
+      if (!left) nic_.sleep(nap, false);  // who has the lock may wait for this CPU
       nap = std::min(2 * nap, kMostNap);
-      if (!polled) ::sched_yield();
       continue;
     }
     nap = kLeastNap;
@@ -173,9 +179,10 @@ void LentTurns::run() {
     const bool moved = turn();
     const Time now = nic_.turned();
     const Time until = std::min(nic_.next_deadline(), now + kMostSleep);
-    const bool awake = moved || (nic_.lingers() && now > shares_until) || until <= now;
+    const bool awake = moved || (spare && nic_.lingers() && now > shares_until) || until <= now;
     if (!awake) sleeps_until_ = until;
     lock.unlock();
+    if (moved) continue;
     if (awake) {
       ::sched_yield();
       if (const Time after = monotonic_now(); after - now > kLateYield) shares_until = after + kGivingWay;

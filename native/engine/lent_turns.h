@@ -44,13 +44,14 @@ class LentTurns {
   // All answers of the queue pair have left.
   bool has_left(const ProgramPair& pair) { return !pair.transport->control_waits() && nic_.sent_all(); }
 
-  // Any thread: somebody polls at that time, finds something, or polls no more.
+  // Any thread: somebody polls at that time, finds something, or polls no more. Who has asked for an event may find something and
+  // wait for the next one: it is none who polls until it has found nothing.
   void poll(Time now) {
     polled_.store(now, std::memory_order_relaxed);
     found_.store(false, std::memory_order_relaxed);
   }
   void find(Time now) {
-    polled_.store(now, std::memory_order_relaxed);
+    if (polled_.load(std::memory_order_relaxed) != 0) polled_.store(now, std::memory_order_relaxed);
     found_.store(true, std::memory_order_relaxed);
   }
   void rest() {
@@ -70,8 +71,8 @@ class LentTurns {
   Time sleeps_until_ = 0;  // end of the thread's sleep; read and written with the lock
   Time submitted_ = 0;     // when something was posted last, or the end of the turn that it made
   Time told_ = 0;
-  uint32_t paths_ = 0;  // ProgramMemory::paths, as it was last heard of
-  std::atomic<Time> polled_{0};
+  uint32_t paths_ = 0;              // ProgramMemory::paths, as it was last heard of
+  std::atomic<Time> polled_{1};     // 0: since an event was asked for, nobody has; long ago at first
   std::atomic<Time> turned_{0};     // when the last turn was
   std::atomic<bool> naps_{false};   // the thread leaves all to who polls, for a moment
   std::atomic<bool> found_{false};  // who polls has found something, and not come back

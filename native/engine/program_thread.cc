@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "engine/program_transports.h"
+#include "engine/thread_tuning.h"
 #include "engine/virtual_turns.h"
 #include "engine/worker_clock.h"
 
@@ -45,7 +46,11 @@ void ProgramTransports::stop() {
 
 void ProgramTransports::run() {
   ::prctl(PR_SET_TIMERSLACK, kTimerSlack);
-  if (weir_turns_serve != nullptr) weir_turns_serve();
+  if (weir_turns_serve != nullptr) {
+    weir_turns_serve();
+  } else {
+    schedule_soon();
+  }
   // A caller that computes for a time polls then, and what has come meanwhile is there.
   const bool left = weir_turns_computes == nullptr || !weir_turns_computes();
   Time looked = 0;

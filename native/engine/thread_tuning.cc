@@ -28,11 +28,14 @@ struct SchedulingAttributes {
 
 // An ordinary thread (SCHED_OTHER) with a nice value and a short slice: since Linux 6.12 a thread that wakes up with a
 // shorter slice than the running one's takes over at once, where it used to wait for milliseconds. Older kernels ignore it.
-bool schedule_soon(int nice) {
+bool set_ordinary(int nice) {
   constexpr uint64_t kSlice = 100'000;  // ns, the least that the kernel accepts
   SchedulingAttributes attributes{sizeof(SchedulingAttributes), SCHED_OTHER, 0, nice, 0, kSlice, 0, 0};
   return syscall(SYS_sched_setattr, 0, &attributes, 0) == 0;
 }
+
+// Returns whether the host lets it have more than the short slice.
+bool set_foremost() { return set_ordinary(-20) || (set_ordinary(getpriority(PRIO_PROCESS, 0)), false); }
 
 // The kernel keeps a twentieth of each CPU for ordinary threads, and takes it from such a thread unless its naps leave that much.
 bool schedule_real_time() {
@@ -41,6 +44,11 @@ bool schedule_real_time() {
 }
 
 }  // namespace
+
+void schedule_soon() {
+  const bool ordinary = (sched_getscheduler(0) & ~SCHED_RESET_ON_FORK) == SCHED_OTHER;
+  if (ordinary) set_foremost();
+}
 
 ThreadTuning tune_thread(const WorkerConfig& config, PacketMemory& memory) {
   ThreadTuning tuning;
@@ -57,9 +65,8 @@ ThreadTuning tune_thread(const WorkerConfig& config, PacketMemory& memory) {
   if (config.real_time && !tuning.real_time) {
     tuning.refused.emplace_back("real-time priority refused (needs CAP_SYS_NICE or RLIMIT_RTPRIO)");
   }
-  if (!tuning.real_time && !schedule_soon(-20)) {
+  if (!tuning.real_time && !set_foremost()) {
     tuning.refused.emplace_back("nice -20 refused (needs CAP_SYS_NICE or RLIMIT_NICE)");
-    schedule_soon(getpriority(PRIO_PROCESS, 0));
   }
   // Pages are locked when they are touched: a pool with room for super-frames is mostly untouched.
   bool locked = true;

@@ -17,4 +17,7 @@ struct ThreadTuning {
 // Gives the calling thread its name, its CPU and its priority, and keeps the packets in memory.
 ThreadTuning tune_thread(const WorkerConfig& config, PacketMemory& memory);
 
+// The calling thread is to run soon after it wakes up, as a worker's; one that is no ordinary thread stays what it is.
+void schedule_soon();
+
 }  // namespace weir
