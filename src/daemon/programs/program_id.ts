@@ -121,6 +121,14 @@ export class ProgramId {
     return this.space === kPortSpace.udp;
   }
 
+  get address(): string {
+    return this.#source?.address ?? "::";
+  }
+
+  get onlyItsFamily(): boolean {
+    return this.#onlyItsFamily || !isIpv6(this.address);
+  }
+
   get listens(): boolean {
     return this.#state === "listening";
   }
@@ -402,8 +410,7 @@ export class ProgramId {
   #listenAt(own: NicAddress): void {
     const { address = "::", port = 0 } = this.#source ?? {};
     // A listener for IPv6 serves IPv4, too, unless the program says otherwise.
-    const bothFamilies = isIpv6(address) && !this.#onlyItsFamily;
-    const isItsFamily = bothFamilies || isIpv6(own.address) === isIpv6(address);
+    const isItsFamily = !this.onlyItsFamily || isIpv6(own.address) === isIpv6(address);
     if (this.#own === undefined ? !isItsFamily : own !== this.#own) return;
     const listener = this.isDatagram
       ? own.manager.services.listen(port, (request) => this.#serviceAsked(own, request))
@@ -475,9 +482,14 @@ export class ProgramId {
   }
 
   #takePort({ address, port }: SocketAddress): void {
-    const taken = this.host.ports[this.space]?.take(port, this) ?? 0;
+    this.#source = { address, port };
+    try {
+      this.#source.port = this.host.ports[this.space]?.take(port, this) ?? 0;
+    } catch (error) {
+      this.#source = undefined;
+      throw error;
+    }
     this.#holdsPort = true;
-    this.#source = { address, port: taken };
   }
 
   #checkQueuePair(qpn: number): void {

@@ -1,5 +1,6 @@
 /** Ports of one port space (RDMA_PS_TCP or RDMA_PS_UDP) of a NIC, and their holders. */
 import { constants } from "node:os";
+import { isAny, isIpv6 } from "./nic_address.js";
 import { Refusal } from "./refusal.js";
 
 const { EADDRINUSE, EADDRNOTAVAIL } = constants.errno;
@@ -8,6 +9,10 @@ const kFirstEphemeral = 32_768;
 const kLastEphemeral = 60_999;
 
 export interface PortHolder {
+  /** One of the NIC's, or all of them. */
+  readonly address: string;
+  /** It is no holder of the other family's addresses; those of IPv4 never are. */
+  readonly onlyItsFamily: boolean;
   readonly sharesPort: boolean;
   readonly listens: boolean;
 }
@@ -20,9 +25,8 @@ export class PortSpace {
   take(port: number, holder: PortHolder): number {
     const taken = port === 0 ? this.#free() : port;
     const holders = this.#holders.get(taken) ?? new Set();
-    if (holders.size > 0 && !(holder.sharesPort && [...holders].every((other) => other.sharesPort && !other.listens))) {
-      throw new Refusal(EADDRINUSE);
-    }
+    const shares = (other: PortHolder) => holder.sharesPort && other.sharesPort && !other.listens;
+    if ([...holders].some((other) => meet(holder, other) && !shares(other))) throw new Refusal(EADDRINUSE);
     this.#holders.set(taken, holders.add(holder));
     return taken;
   }
@@ -34,7 +38,9 @@ export class PortSpace {
 
   /** Tells whether this one of the port's holders may listen. */
   isAlone(port: number, holder: PortHolder): boolean {
-    return [...(this.#holders.get(port) ?? [])].every((other) => other === holder || !other.listens);
+    return [...(this.#holders.get(port) ?? [])].every(
+      (other) => other === holder || !other.listens || !meet(holder, other),
+    );
   }
 
   give(port: number, holder: PortHolder): void {
@@ -51,4 +57,10 @@ export class PortSpace {
     }
     throw new Refusal(EADDRNOTAVAIL);
   }
+}
+
+/** Tells whether two holders of a port have an address in common, as Linux sees it (cma_check_port() of rdma_cm). */
+function meet(one: PortHolder, other: PortHolder): boolean {
+  const apart = isIpv6(one.address) !== isIpv6(other.address) && one.onlyItsFamily && other.onlyItsFamily;
+  return !apart && (isAny(one.address) || isAny(other.address) || one.address === other.address);
 }

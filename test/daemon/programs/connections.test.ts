@@ -269,6 +269,38 @@ describe("ids", () => {
     expect(await server.listen(second)).toMatchObject({ error: EADDRINUSE });
   });
 
+  it("may have one port where they have no address in common", async () => {
+    const net = await network(2);
+    const server = await net.program(1);
+    const bind = async (uid: number, address: string, onlyItsFamily = false) => {
+      const id = await server.create(uid);
+      if (onlyItsFamily) await server.option(id, 2, Buffer.from([1, 0, 0, 0]));
+      const { error } = await server.bind(id, address, kPort);
+      return { id, error };
+    };
+    const [four, six] = [await bind(1, "0.0.0.0"), await bind(2, "::", true)];
+    expect([four.error, six.error]).toEqual([0, 0]);
+    for (const [uid, address] of [kAddresses[1], kIpv6[1], "::", "0.0.0.0"].entries()) {
+      expect(await bind(3 + uid, address, true)).toMatchObject({ error: EADDRINUSE });
+    }
+    for (const { id } of [four, six]) expect(await server.listen(id)).toMatchObject({ error: 0 });
+    const client = await net.program(0);
+    for (const [uid, address] of [kAddresses[1], kIpv6[1]].entries()) {
+      await client.connect(await client.routed(10 + uid, address, kPort), 100);
+      expect(await server.event()).toMatchObject({ uid: 1 + uid, event: kEvent.connectRequest });
+    }
+    for (const { id } of [four, six]) await server.destroy(id);
+    // One for all addresses has none beside it; others have an address each.
+    const all = await bind(20, "::");
+    expect(await bind(21, "0.0.0.0")).toMatchObject({ error: EADDRINUSE });
+    await server.destroy(all.id);
+    const each = [await bind(22, kAddresses[1]), await bind(23, kIpv6[1])];
+    for (const { id, error } of each) {
+      expect(error).toBe(0);
+      expect(await server.listen(id)).toMatchObject({ error: 0 });
+    }
+  });
+
   it("have no more requests than their backlog", async () => {
     const net = await network();
     const { server, listener } = await listening(net);
