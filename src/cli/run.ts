@@ -10,6 +10,7 @@ import { prepareLaunch } from "../daemon/programs/launch.js";
 import { type AddVerb, type CliContext, collect, kExit, UsageError } from "./context.js";
 import { type InterfaceOptions, startNic } from "./run_interface.js";
 import { socketOption } from "./socket_option.js";
+import { StopSignals } from "./stop_signals.js";
 
 interface RunOptions extends Partial<InterfaceOptions> {
   nic?: string[];
@@ -80,13 +81,19 @@ async function run(
   }
   requireProgram(program);
   warnOfDeaf(context, "weir run", program);
-  if (netdev === undefined) return onNics(context, [program, ...args], chosenNics(nic, socket), folderOf(socket));
-  const started = await startNic(context, { interface: netdev, ...ofNic });
-  if (typeof started === "number") return started;
+  const command = [program, ...args];
+  if (netdev === undefined) return onNics(context, command, chosenNics(nic, socket), folderOf(socket));
+  const stop = new StopSignals(context, true);
   try {
-    return await onNics(context, [program, ...args], [started.name], started);
+    const started = await startNic(context, { interface: netdev, ...ofNic }, stop.signal);
+    if (typeof started === "number") return stop.status ?? started;
+    try {
+      return stop.status ?? (await onNics(context, command, [started.name], started, {}, stop));
+    } finally {
+      await started.stop();
+    }
   } finally {
-    await started.stop();
+    stop.release();
   }
 }
 
@@ -94,20 +101,31 @@ export const chosenNics = (nics: readonly string[], socket: string | undefined) 
   socket === undefined ? nics : [basename(socket, ".sock")];
 export const folderOf = (socket: string | undefined) => (socket === undefined ? {} : { folder: dirname(socket) });
 
-/** Runs a command on NICs of daemons. Returns its exit status. @param environment Variables for it, besides. */
+/**
+ * Runs a command on NICs of daemons. Returns its exit status.
+ * @param environment Variables for it, besides.
+ * @param stop Signals until it runs, which are the program's then; released here.
+ */
 export async function onNics(
   context: CliContext,
   command: readonly string[],
   nics: readonly string[],
   { folder }: { folder?: string },
   environment: NodeJS.ProcessEnv = {},
+  stop = new StopSignals(context, true),
 ): Promise<number> {
-  const { files, before } = await prepareLaunch(nics, folder === undefined ? {} : { folder });
+  let files: string | undefined;
   try {
-    const [launcher = "", ...words] = [...before("weir run"), ...command];
-    return await execute(context, launcher, words, { LD_PRELOAD: undefined, ...environment });
+    const launch = await prepareLaunch(nics, folder === undefined ? {} : { folder });
+    files = launch.files;
+    if (stop.status !== undefined) return stop.status;
+    const [launcher = "", ...words] = [...launch.before("weir run"), ...command];
+    const ended = execute(context, launcher, words, { LD_PRELOAD: undefined, ...environment });
+    stop.release();
+    return await ended;
   } finally {
-    rmSync(files, { recursive: true, force: true });
+    stop.release();
+    if (files !== undefined) rmSync(files, { recursive: true, force: true });
   }
 }
 

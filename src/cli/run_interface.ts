@@ -28,15 +28,25 @@ const kTold = ["warn", "error", "fatal"];
 /** Time that a NIC has to send what is under way, ms. */
 const kDrainMs = 10_000;
 
-/** Starts the NIC; its exit status if it does not start, having said why. */
-export async function startNic(context: CliContext, options: InterfaceOptions): Promise<InterfaceNic | number> {
+/**
+ * Starts the NIC; its exit status if it does not start, having said why.
+ * @param signal Ends the start early.
+ */
+export async function startNic(
+  context: CliContext,
+  options: InterfaceOptions,
+  signal: AbortSignal,
+): Promise<InterfaceNic | number> {
   const child = spawn("setpriv", ["--pdeathsig", "TERM", process.execPath, ...process.execArgv, ...nicWords(options)], {
     stdio: ["ignore", "ignore", "pipe"],
     // Ctrl-C is the program's: the NIC goes on until that has ended.
     detached: true,
   });
   const ended = endOf(child);
+  const end = () => void child.kill("SIGTERM");
+  signal.addEventListener("abort", end);
   const socket = await Promise.race([startedAt(child, context), ended]);
+  signal.removeEventListener("abort", end);
   if (typeof socket === "number") return socket || 1;
   return {
     name: basename(socket, ".verbs"),

@@ -1,5 +1,6 @@
 /** Daemons that are told by the command line what others read in a file, and programs on them. */
 import { existsSync, readdirSync } from "node:fs";
+import { constants } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { ask } from "../../src/device/control_client.js";
@@ -117,5 +118,20 @@ describeUnless(liveObstacle() ?? lacking("perftest"), "daemons without a file", 
     first.child.kill("SIGTERM");
     expect((await first.finished).status).toBe(128 + 15);
     expect(existsSync(control)).toBe(false);
+  });
+
+  it.each(["SIGTERM", "SIGINT"] as const)("end by %s before the program is there, too", async (signal) => {
+    const net = await network();
+    const path = folder();
+    const control = join(path, "a.sock");
+    const as = ["nsenter", `--net=${net.namespace("a").path}`, "--"];
+    const words = ["run", "--interface", "weir0", "--set", `control=${control}`, "--", "sleep", "3"];
+    const started = weirAs({ as }, ...words);
+    // The NIC's process is there; the program is not yet, or just now: a SIGINT of the terminal would reach it by itself.
+    await eventually(() => expect(existsSync(control)).toBe(true));
+    started.child.kill(signal);
+    const ended = 128 + constants.signals[signal];
+    expect(signal === "SIGINT" ? [0, ended] : [ended]).toContain((await started.finished).status);
+    await eventually(() => expect(readdirSync(path)).toEqual([]));
   });
 });
