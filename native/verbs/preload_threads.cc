@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "verbs/preload.h"
 #include "verbs/preload_compute.h"
@@ -66,15 +67,20 @@ Time until_of(const timespec* at, clockid_t clock) {
   return at->tv_sec * kSecond + at->tv_nsec - (clock == CLOCK_REALTIME ? kVirtualEpoch : kVirtualBoot);
 }
 
-// Spurious wakes are any condition's. A waiter goes on when any condition of the process was told.
+// Spurious wakes are any condition's. A waiter goes on when any condition of the process was told, or another process has written
+// to memory that both may share, where the condition may be.
 int wait_for_condition(pthread_mutex_t* mutex, Time until) {
   const uint32_t before = told();
   pthread_mutex_unlock(mutex);
+  bool has_waited = false;
+  const auto is_told = [&] {
+    const bool elsewhere = std::exchange(has_waited, true) && shares_memory() && (woken() & TurnPlace::kShared) != 0;
+    return elsewhere || told() != before;
+  };
   bool interrupted = false;
-  const bool woken = wait_until(
-      kThreads, until, [&] { return told() != before; }, &interrupted);
+  const bool goes_on = wait_until(kThreads, until, is_told, &interrupted);
   pthread_mutex_lock(mutex);
-  return woken || interrupted ? 0 : ETIMEDOUT;
+  return goes_on || interrupted ? 0 : ETIMEDOUT;
 }
 
 // A barrier, in the place of libc's. One thread at a time has its turn, of any process that shares it.

@@ -168,6 +168,12 @@ describeVirtual("programs in virtual time that wait", () => {
     expect(output("openmp.out")).toBe("4999950000 640\n");
   });
 
+  it("for conditions in memory that processes share", async () => {
+    const { output } = await run(`  - { id: conditions, on: a, run: "${compiled("conditions")}" }`);
+    expect(output("conditions.err")).toBe("");
+    expect(output("conditions.out")).toBe("0 20\n0 20\n");
+  });
+
   it("for processes that were killed, or call _exit(), hear of their ends", async () => {
     const { programs, output } = await run(
       `  - { id: killed, on: a, run: "sh -c 'kill -KILL $$'; echo $?; (sleep 5; echo child) & kill $!; wait; echo parent" }
