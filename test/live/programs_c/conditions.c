@@ -1,5 +1,5 @@
-// A condition in memory that a process shares with its child, which tells it after 20 ms. Prints for both clocks of conditions what
-// the wait of at most 2 s returned, and how many ms of the clock it took.
+// A condition in memory that a process shares with its child, which tells it after 20 ms. Prints for both clocks of conditions
+// what the wait of at most 2 s returned, and how many ms of the clock it took.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
