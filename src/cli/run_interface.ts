@@ -43,7 +43,12 @@ export async function startNic(
     detached: true,
   });
   const ended = endOf(child);
-  const end = () => void child.kill("SIGTERM");
+  // A second SIGTERM would let it leave its sockets behind.
+  let isTold = false;
+  const end = () => {
+    if (!isTold) child.kill("SIGTERM");
+    isTold = true;
+  };
   signal.addEventListener("abort", end);
   const socket = await Promise.race([startedAt(child, context), ended]);
   signal.removeEventListener("abort", end);
@@ -52,7 +57,7 @@ export async function startNic(
     name: basename(socket, ".verbs"),
     folder: dirname(socket),
     stop: async () => {
-      child.kill("SIGTERM");
+      end();
       const late = setTimeout(() => child.kill("SIGKILL"), kDrainMs);
       await ended;
       clearTimeout(late);
