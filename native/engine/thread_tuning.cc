@@ -35,7 +35,11 @@ bool set_ordinary(int nice) {
 }
 
 // Returns whether the host lets it have more than the short slice.
-bool set_foremost() { return set_ordinary(-20) || (set_ordinary(getpriority(PRIO_PROCESS, 0)), false); }
+bool set_foremost() {
+  if (set_ordinary(-20)) return true;
+  set_ordinary(getpriority(PRIO_PROCESS, 0));
+  return false;
+}
 
 // The kernel keeps a twentieth of each CPU for ordinary threads, and takes it from such a thread unless its naps leave that much.
 bool schedule_real_time() {
