@@ -4,8 +4,9 @@
  */
 import { constants } from "node:os";
 import type { Duplex } from "node:stream";
+import type { IdHost } from "./id_host.js";
 import type { NicAddress } from "./nic_address.js";
-import { type IdHost, type IdOwner, ProgramId } from "./program_id.js";
+import { type IdOwner, ProgramId } from "./program_id.js";
 import { Refusal } from "./refusal.js";
 import { type Command, type ConnectionEvent, eventAnswer, kCommand, type SocketAddress, wordAnswer } from "./ucma.js";
 

@@ -5,15 +5,13 @@
 import { constants } from "node:os";
 import { isGroup } from "../../wire/address.js";
 import type { IncomingRequest } from "../../wire/cm/connection_manager.js";
-import type { GroupReports } from "../../wire/cm/group_reports.js";
-import type { Clock } from "../../wire/cm/link.js";
 import { kPathMtus, kPrivateData, type PathMtu } from "../../wire/cm/messages.js";
 import type { Disconnection, Established, PeerParameters } from "../../wire/cm/parameters.js";
 import { ConnectionRejected, kReject } from "../../wire/cm/reject.js";
 import { timeOfCode } from "../../wire/cm/retransmission.js";
 import { type ServiceAnswer, ServiceRefused, type ServiceRequest } from "../../wire/cm/service_resolution.js";
+import type { IdHost } from "./id_host.js";
 import { isAny, isIpv6, type NicAddress, sourceTowards } from "./nic_address.js";
-import type { PortSpace } from "./program_ports.js";
 import { Refusal } from "./refusal.js";
 import {
   attributesAnswer,
@@ -42,20 +40,6 @@ const kTimewaitMs = timeOfCode(19);
 const kFindAgainMs = 1000;
 const kState = { init: 1, rtr: 2, rts: 3 };
 const kAccess = { remoteWrite: 2, remoteRead: 4, remoteAtomic: 8 };
-
-/** The part of the NIC that ids use. */
-export interface IdHost {
-  /** Those of now. */
-  readonly addresses: readonly NicAddress[];
-  /** EUI-64. */
-  readonly guid: Buffer;
-  readonly pathMtu: PathMtu;
-  readonly clock: Clock;
-  /** Returns 32 random bits. */
-  random(): number;
-  readonly groups: Pick<GroupReports, "join">;
-  readonly ports: Readonly<Record<number, PortSpace>>;
-}
 
 /** The program that an id belongs to. */
 export interface IdOwner {
