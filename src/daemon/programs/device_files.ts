@@ -4,7 +4,7 @@
  */
 import {
   chmodSync,
-  cpSync,
+  copyFileSync,
   existsSync,
   mkdtempSync,
   readdirSync,
@@ -25,6 +25,8 @@ import { kGids } from "./gid_table.js";
 export const kFilesSuffix = ".rdma";
 /** File that the kernel does not have: it names the socket for programs. */
 const kSocketFile = "weir_socket";
+/** End of the names of files that are being written. */
+const kUnfinished = "~";
 const kInterfaces = "ports/1/gid_attrs/ndevs";
 /** Device number in the files: libibverbs wants a character device of this number under /dev/infiniband, and /dev/null has it. */
 const kNullDevice = "1:3";
@@ -109,8 +111,8 @@ export class DeviceFiles {
       const file = join(this.folder, path);
       try {
         // A reader sees the text of before or this one.
-        writeFileSync(`${file}~`, `${text}\n`);
-        renameSync(`${file}~`, file);
+        writeFileSync(file + kUnfinished, `${text}\n`);
+        renameSync(file + kUnfinished, file);
         told[path] = text;
       } catch {
         delete told[path];
@@ -233,11 +235,8 @@ export function writeSystemFiles(
 
 /** Copies what stays of a NIC's files, and links what changes. */
 function showFiles(from: string, to: string, isThere: (name: string) => boolean): void {
-  cpSync(from, to, { recursive: true });
-  for (const path of kLive) {
-    rmSync(join(to, path), { recursive: true, force: true });
-    symlinkSync(join(from, path), join(to, path));
-  }
+  copyLasting(from, to);
+  for (const path of kLive) symlinkSync(join(from, path), join(to, path));
   // An interface of another network namespace does not exist for a program here.
   const names = new Set<string>();
   for (const file of readdirSync(join(to, kInterfaces)).map((name) => join(to, kInterfaces, name))) {
@@ -248,6 +247,17 @@ function showFiles(from: string, to: string, isThere: (name: string) => boolean)
   // Programs that find an empty folder take its nothing for a name.
   if (names.size > 0) makeFolder(join(to, "../../net"), kReadable);
   for (const name of names) symlinkSync(join("/sys/class/net", name), join(to, "../../net", name));
+}
+
+/** Copies the files that stay. The NIC goes on writing the others: one that was listed may not be there any more. */
+function copyLasting(from: string, to: string, below = ""): void {
+  makeFolder(join(to, below), 0o755);
+  for (const entry of readdirSync(join(from, below), { withFileTypes: true })) {
+    const path = join(below, entry.name);
+    if (kLive.includes(path) || path.endsWith(kUnfinished)) continue;
+    if (entry.isDirectory()) copyLasting(from, to, path);
+    else copyFileSync(join(from, path), join(to, path));
+  }
 }
 
 function write(folder: string, files: Readonly<Record<string, string>>): void {

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
@@ -67,6 +67,18 @@ it("makes a folder that stays anew each time", () => {
   writeSystemFiles(control, ["roce1"], lasting);
   expect(readdirSync(join(lasting, "class/infiniband"))).toEqual(["roce1"]);
   expect(readdirSync(join(lasting, "class/infiniband_verbs")).sort()).toEqual(["abi_version", "uverbs0"]);
+});
+
+it("takes nothing of what a NIC is just writing", () => {
+  const control = folder();
+  new DeviceFiles(join(control, "roce0.rdma"), kNic).write(kFacts);
+  const unfinished = ["state~", "gids/0~", "counters/port_xmit_data~"];
+  for (const path of unfinished) symlinkSync("/gone/meanwhile", join(control, "roce0.rdma/ports/1", path));
+  const root = writeSystemFiles(control, ["roce0"], join(control, "rdma"));
+  const port = join(root, "class/infiniband/roce0/ports/1");
+  expect(readdirSync(port)).toEqual(expect.arrayContaining(["counters", "state", "pkeys"]));
+  expect(readdirSync(port).filter((name) => name.endsWith("~"))).toEqual([]);
+  expect(readFileSync(join(port, "counters/port_xmit_data"), "utf8")).toBe("7\n");
 });
 
 it("finds nothing where no NIC serves programs", () => {
