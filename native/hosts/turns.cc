@@ -13,9 +13,11 @@
 #include <algorithm>
 #include <atomic>
 #include <climits>
+#include <optional>
 #include <utility>
 
 #include "base/native_error.h"
+#include "hosts/stop_notice.h"
 
 namespace weir {
 namespace {
@@ -26,6 +28,10 @@ constexpr long kLook = 2'000'000;
 constexpr int kMostLooks = 15'000;
 // Looks after which it is looked whether the thread gets a processor: a quarter of a second.
 constexpr int kStarvationLooks = 125;
+// Looks after which signals that ask to stop are heeded here, as nobody else hears of them: a fifth of a second. And looks that
+// the thread still has then to give its turn back: a second.
+constexpr int kHeedingLooks = 100;
+constexpr int kStopLooks = 500;
 // The same for a process that is about to end: two seconds.
 constexpr long kEndLook = 50'000;
 constexpr int kMostEndLooks = 40'000;
@@ -126,7 +132,7 @@ void Turns::run(Time now, const std::function<void(uint32_t, int)>& ended) {
     more = false;
     // Threads that begin meanwhile have their turns in this round, too.
     for (uint32_t place = 0; place < std::min(memory_->places.load(std::memory_order_relaxed), kTurnPlaces); ++place) {
-      if (!may_go_on(place)) continue;
+      if (stops_ || !may_go_on(place)) continue;
       give(place, ended);
       more = true;
     }
@@ -169,6 +175,7 @@ void Turns::count(uint32_t number, uint32_t deed) {
 bool Turns::await(TurnPlace& place, uint32_t program, const std::function<void(uint32_t, int)>& ended) {
   const timespec look{0, kLook};
   Starvation starvation;
+  std::optional<StopNotice> stop;
   int most = kMostLooks;
   for (int looks = 0; place.state.load(std::memory_order_acquire) == TurnPlace::runs; ++looks) {
     ::syscall(SYS_futex, &place.state, FUTEX_WAIT, TurnPlace::runs, &look, nullptr, 0);
@@ -178,8 +185,10 @@ bool Turns::await(TurnPlace& place, uint32_t program, const std::function<void(u
     // The first thread of a program has told no number before it has loaded the library.
     const uint32_t thread = place.thread.load(std::memory_order_relaxed);
     if (looks % kStarvationLooks == 0 && help_if_starved(starvation, process, std::max(thread, 1u))) most += kStarvationLooks;
+    if (looks == kHeedingLooks) stop.emplace();
+    if (stop && stop->came() && !std::exchange(stops_, true)) most = std::min(most, looks + kStopLooks);
     if (looks == most && process != 0) {
-      overran_[program] = true;
+      overran_[program] = !stops_;
       ::kill(process, SIGKILL);
     }
     if (process != 0 && ::waitpid(process, &status, WNOHANG) != process) {
@@ -195,7 +204,7 @@ bool Turns::await(TurnPlace& place, uint32_t program, const std::function<void(u
     for (uint32_t i = 0; i < std::min(memory_->places.load(std::memory_order_relaxed), kTurnPlaces); ++i) {
       if (memory_->place[i].program.load(std::memory_order_relaxed) == program) memory_->place[i].state.store(TurnPlace::gone);
     }
-    if (process != 0) ended(program, status);
+    if (process != 0 && !stops_) ended(program, status);
     return false;
   }
   if (place.state.load(std::memory_order_acquire) == TurnPlace::ends) await_end(place, processes_[program]);

@@ -51,7 +51,8 @@ class Turns {
     ++all_changes_;
   }
 
-  // Gives turns until all threads wait at `now`. `ended`: called when a process ends, with its status as of waitpid().
+  // Gives turns until all threads wait at `now`. `ended`: called when a process ends, with its status as of waitpid(). Gives none
+  // any more once SIGINT or SIGTERM came while one took long: whoever handles them hears of them between runs alone.
   void run(Time now, const std::function<void(uint32_t program, int status)>& ended);
   // When the first of them wants to go on, after run(); kNever: none does by itself.
   Time next_deadline() const { return next_; }
@@ -99,7 +100,8 @@ class Turns {
   std::vector<ProcessTurns> processes_seen_;
   uint64_t all_changes_ = 0;
   uint32_t last_process_ = 0;
-  bool told_ = false;  // something has happened since the last run
+  bool stops_ = false;  // a signal asked to stop
+  bool told_ = false;   // something has happened since the last run
   Time next_ = kNever;
 };
 

@@ -6,6 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <array>
+#include <bit>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -101,14 +103,26 @@ int lock_in_turns(Lock* lock, int (*attempt)(Lock*)) {
   return error;
 }
 
-// glibc keeps the clock of a condition in its flags, which it does not tell: those with another than CLOCK_REALTIME are noted.
-constexpr size_t kConditions = 256;
-pthread_cond_t* monotonic[kConditions];
-clockid_t clock_of(pthread_cond_t* condition) {
-  for (pthread_cond_t* one : monotonic) {
-    if (one == condition) return CLOCK_MONOTONIC;
+// The C library keeps the clock of a condition in bits of it that it does not tell. They are those by which a fresh one of
+// CLOCK_MONOTONIC differs from one of CLOCK_REALTIME.
+using ConditionBytes = std::array<uint8_t, sizeof(pthread_cond_t)>;
+ConditionBytes bytes_of(const pthread_cond_t& condition) { return std::bit_cast<ConditionBytes>(condition); }
+ConditionBytes fresh_condition(clockid_t clock) {
+  pthread_condattr_t attributes;
+  ::pthread_condattr_init(&attributes);
+  ::pthread_condattr_setclock(&attributes, clock);
+  pthread_cond_t condition{};
+  ::pthread_cond_init(&condition, &attributes);
+  return bytes_of(condition);
+}
+clockid_t clock_of(const pthread_cond_t* condition) {
+  static const ConditionBytes plain = fresh_condition(CLOCK_REALTIME);
+  static const ConditionBytes monotonic = fresh_condition(CLOCK_MONOTONIC);
+  const ConditionBytes bytes = bytes_of(*condition);
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    if (((bytes[i] ^ monotonic[i]) & (plain[i] ^ monotonic[i])) != 0) return CLOCK_REALTIME;
   }
-  return CLOCK_REALTIME;
+  return CLOCK_MONOTONIC;
 }
 
 }  // namespace
@@ -208,21 +222,6 @@ WEIR_EXPORT int pthread_barrier_wait(pthread_barrier_t* barrier) {
 WEIR_EXPORT int pthread_barrier_destroy(pthread_barrier_t* barrier) {
   static const auto real = next<int (*)(pthread_barrier_t*)>("pthread_barrier_destroy");
   return in_virtual_time() ? 0 : real(barrier);
-}
-
-WEIR_EXPORT int pthread_cond_init(pthread_cond_t* condition, const pthread_condattr_t* attributes) {
-  static const auto real = next<int (*)(pthread_cond_t*, const pthread_condattr_t*)>("pthread_cond_init");
-  clockid_t clock = CLOCK_REALTIME;
-  if (attributes != nullptr) ::pthread_condattr_getclock(attributes, &clock);
-  for (pthread_cond_t*& one : monotonic) {
-    if (one == condition) one = nullptr;
-  }
-  for (pthread_cond_t*& one : monotonic) {
-    if (clock == CLOCK_REALTIME || one != nullptr) continue;
-    one = condition;
-    break;
-  }
-  return real(condition, attributes);
 }
 
 WEIR_EXPORT int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {

@@ -37,9 +37,9 @@ const kNoPingPong = lacking("ibverbs-utils");
 const kTicks = '  - { id: ticks, on: a, run: "while sleep 0.001; do echo tick; done" }';
 
 /** A run of a program that ticks, once it does. */
-async function ticking() {
+async function ticking(traffic = kTicks) {
   const out = join(folder(), "out");
-  const running = await begin(out, kTicks, kLink);
+  const running = await begin(out, traffic, kLink);
   await eventually(() => expect(readFileSync(join(out, "programs/ticks.out"), "utf8")).toContain("tick"));
   return running;
 }
@@ -87,6 +87,14 @@ describeVirtual("programs in virtual time", () => {
     expect((await running.finished).status).toBe(130);
     await running.nothingLeft();
     expect(leftFolders(running.child.pid)).toEqual([]);
+  });
+
+  it("end with the run by SIGINT though they never wait", async () => {
+    const running = await ticking('  - { id: ticks, on: a, run: "echo tick; while :; do :; done" }');
+    running.child.kill("SIGINT");
+    const { status, stdout } = await running.finished;
+    expect(status, stdout).toBe(130);
+    await running.nothingLeft();
   });
 
   it("end with a run that is killed, whose folder the next removes", async () => {

@@ -1,5 +1,5 @@
-// A condition in memory that a process shares with its child, which tells it after 20 ms. Prints for both clocks of conditions
-// what the wait of at most 2 s returned, and how many ms of the clock it took.
+// A condition in memory that a process shares with its child, which tells it after 20 ms, beside many others of the process. Prints
+// for both clocks of conditions what the wait of at most 2 s returned, and how many ms of the clock it took.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +50,13 @@ static void wait_for_child(struct shared *shared, clockid_t clock) {
   waitpid(child, NULL, 0);
 }
 
+static pthread_cond_t others[1000];
+
 int main(void) {
+  pthread_condattr_t monotonic;
+  pthread_condattr_init(&monotonic);
+  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+  for (size_t i = 0; i < sizeof others / sizeof *others; ++i) pthread_cond_init(&others[i], &monotonic);
   struct shared *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) return EXIT_FAILURE;
   wait_for_child(shared, CLOCK_REALTIME);
