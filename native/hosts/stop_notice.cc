@@ -48,7 +48,10 @@ StopNotice::~StopNotice() {
   const std::lock_guard guard(stop_lock);
   if (--stop_notices != 0) return;
   for (size_t i = 0; i < kStopSignals.size(); ++i) {
-    if (is_handled(handled_before[i])) ::sigaction(kStopSignals[i], &handled_before[i], nullptr);
+    struct sigaction now {};
+    ::sigaction(kStopSignals[i], nullptr, &now);
+    const bool ours = (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == notice_stop;
+    if (ours) ::sigaction(kStopSignals[i], &handled_before[i], nullptr);
   }
 }
 

@@ -6,7 +6,7 @@
 namespace weir {
 
 // While one is there, SIGINT and SIGTERM are noticed, and handled as before. Signals that nobody handles are left alone: they end
-// the process. Of any thread.
+// the process. Whoever handles them meanwhile in another way is left alone, too. Of any thread.
 class StopNotice {
  public:
   StopNotice();

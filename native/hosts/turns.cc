@@ -13,11 +13,9 @@
 #include <algorithm>
 #include <atomic>
 #include <climits>
-#include <optional>
 #include <utility>
 
 #include "base/native_error.h"
-#include "hosts/stop_notice.h"
 
 namespace weir {
 namespace {
@@ -175,7 +173,6 @@ void Turns::count(uint32_t number, uint32_t deed) {
 bool Turns::await(TurnPlace& place, uint32_t program, const std::function<void(uint32_t, int)>& ended) {
   const timespec look{0, kLook};
   Starvation starvation;
-  std::optional<StopNotice> stop;
   int most = kMostLooks;
   for (int looks = 0; place.state.load(std::memory_order_acquire) == TurnPlace::runs; ++looks) {
     ::syscall(SYS_futex, &place.state, FUTEX_WAIT, TurnPlace::runs, &look, nullptr, 0);
@@ -185,8 +182,7 @@ bool Turns::await(TurnPlace& place, uint32_t program, const std::function<void(u
     // The first thread of a program has told no number before it has loaded the library.
     const uint32_t thread = place.thread.load(std::memory_order_relaxed);
     if (looks % kStarvationLooks == 0 && help_if_starved(starvation, process, std::max(thread, 1u))) most += kStarvationLooks;
-    if (looks == kHeedingLooks) stop.emplace();
-    if (stop && stop->came() && !std::exchange(stops_, true)) most = std::min(most, looks + kStopLooks);
+    if (stop_.came() && !std::exchange(stops_, true)) most = std::min(most, looks + kStopLooks);
     if (looks == most && process != 0) {
       overran_[program] = !stops_;
       ::kill(process, SIGKILL);

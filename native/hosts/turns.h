@@ -14,6 +14,7 @@
 #include "base/types.h"
 #include "endpoint/program_turns.h"
 #include "hosts/program_threads.h"
+#include "hosts/stop_notice.h"
 
 namespace weir {
 
@@ -100,6 +101,7 @@ class Turns {
   std::vector<ProcessTurns> processes_seen_;
   uint64_t all_changes_ = 0;
   uint32_t last_process_ = 0;
+  StopNotice stop_;
   bool stops_ = false;  // a signal asked to stop
   bool told_ = false;   // something has happened since the last run
   Time next_ = kNever;

@@ -25,7 +25,7 @@ int start_poll(ibv_cq_ex* cq, ibv_poll_cq_attr* attributes) {
   const AnsweredCall call(false);
   if (attributes->comp_mask != 0) return EINVAL;
   CompletionQueue& queue = polled(cq);
-  if (queue.empty()) nic_of(cq->context).help(&queue);
+  if (queue.empty()) look(nic_of(cq->context), queue);
   queue.readers.lock();
   Recording* const recording = Recording::of_process();
   if (queue.empty()) {

@@ -60,6 +60,11 @@ struct ProviderAddress {
 inline ProgramNic& nic_of(ibv_context* context) { return *ProviderContext::of(context).nic; }
 inline ProviderDomain& domain_of(ibv_pd* pd) { return *reinterpret_cast<ProviderDomain*>(pd); }
 inline CompletionQueue& queue_of(ibv_cq* cq) { return *reinterpret_cast<CompletionQueue*>(cq); }
+// Looks for completions where there are none. Whoever has asked for an event looks once more, and then waits for it.
+inline void look(ProgramNic& nic, const CompletionQueue& queue) {
+  nic.help(&queue);
+  if (queue.empty() && queue.armed.load(std::memory_order_relaxed) != CompletionQueue::kNone) nic.rest();
+}
 inline ProgramQueuePair& pair_of(ibv_qp* qp) {
   return static_cast<ProgramQueuePair&>(*reinterpret_cast<ProgramQueuePairBase*>(qp));
 }

@@ -80,7 +80,7 @@ int poll_cq(ibv_cq* cq, int most, ibv_wc* wc) {
   const AnsweredCall call(false);
   CompletionQueue& queue = queue_of(cq);
   if (queue.empty()) {
-    nic_of(cq->context).help(&queue);
+    look(nic_of(cq->context), queue);
     if (queue.empty()) return waits(), 0;
   }
   const int found = queue.poll(most, wc);

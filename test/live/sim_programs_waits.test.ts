@@ -144,6 +144,13 @@ describeVirtual("programs in virtual time that wait", () => {
     },
   );
 
+  itUnless(lacking("libibverbs-dev"), "for events as long as polls do", async () => {
+    const { output } = await run(`  - { id: awaits, on: a, run: "${compiled("awaits", "-libverbs")}" }`);
+    expect(output("awaits.err")).toBe("");
+    const [polled, awaited] = output("awaits.out").trim().split("\n");
+    expect(awaited).toBe(polled);
+  });
+
   itUnless(
     lacking("libibverbs-dev"),
     "for one of two opened devices, of one or many queues, hear of it at once",
