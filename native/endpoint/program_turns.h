@@ -15,12 +15,18 @@
 namespace weir {
 
 // Variables of a program's environment: path of the memory, the place of its first thread, the number of the program, the name of
-// its host, and the addresses of all hosts by the numbers of their NICs, as "name=address ...".
+// its host, and the addresses of all hosts by the numbers of their NICs, as "name=address ...". Then the folder of the run, the
+// folder of its host's devices, which is of that name in a folder of the host's name there, and what a process has that was moved
+// to another host.
 inline constexpr const char* kTurnsVariable = "WEIR_VIRTUAL_TIME";
 inline constexpr const char* kPlaceVariable = "WEIR_VIRTUAL_PLACE";
 inline constexpr const char* kProgramVariable = "WEIR_VIRTUAL_PROGRAM";
 inline constexpr const char* kHostVariable = "WEIR_HOST";
 inline constexpr const char* kNamesVariable = "WEIR_VIRTUAL_NAMES";
+inline constexpr const char* kFolderVariable = "WEIR_VIRTUAL_FOLDER";
+inline constexpr const char* kFilesVariable = "SYSFS_PATH";
+inline constexpr const char* kFilesFolder = "sys";
+inline constexpr const char* kMovedVariable = "WEIR_VIRTUAL_MOVED";
 
 inline constexpr uint32_t kTurnsLayout = 4;  // changes with all that is here
 inline constexpr uint32_t kTurnPlaces = 1024;

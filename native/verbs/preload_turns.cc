@@ -15,12 +15,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "verbs/preload.h"
 #include "verbs/preload_compute.h"
+#include "verbs/preload_host.h"
 
 namespace weir {
 namespace {
@@ -137,19 +137,6 @@ void in_child() {
 // Who carries time on hears of a program's first process by the kernel, of others so.
 [[gnu::destructor(101)]] void end() { end_process(); }
 
-// The number of the host's NIC is its place among the names.
-uint32_t nic_of_host() {
-  const char* const host = std::getenv(kHostVariable);
-  const char* const names = std::getenv(kNamesVariable);
-  uint32_t number = 0;
-  for (std::string_view rest = names == nullptr || host == nullptr ? "" : names; !rest.empty(); ++number) {
-    const std::string_view one = rest.substr(0, rest.find(' '));
-    rest.remove_prefix(std::min(rest.size(), one.size() + 1));
-    if (one.substr(0, one.find('=')) == host) break;
-  }
-  return number;
-}
-
 // Before anything of the program runs, other libraries and libc's own beginning included, which knows the environment after that.
 [[gnu::constructor(101)]] void begin(int, char**, char** variables) {
   if (environ == nullptr) environ = variables;
@@ -175,8 +162,8 @@ uint32_t nic_of_host() {
   // The first of the program is 1 of its namespace.
   is_child = ::getpid() != 1;
   if (own_place != kNoPlace) {
-    // It may be another host's now.
-    memory->place[own_place].nic.store(nic_of_host(), std::memory_order_relaxed);
+    std::atomic<uint32_t>& nic = memory->place[own_place].nic;
+    nic.store(settle_host(variables, nic.load(std::memory_order_relaxed)), std::memory_order_relaxed);
     begin_computing();
     return watch_spins();
   }

@@ -172,13 +172,15 @@ WEIR_EXPORT int epoll_pwait(int set, epoll_event* events, int most, int timeout,
 
 WEIR_EXPORT ssize_t read(int descriptor, void* bytes, size_t length) {
   static const auto real = next<ssize_t (*)(int, void*, size_t)>("read");
-  return await_bytes(descriptor) ? real(descriptor, bytes, length) : -1;
+  // A read of nothing only tells whether the descriptor can be read.
+  return length == 0 || await_bytes(descriptor) ? real(descriptor, bytes, length) : -1;
 }
 WEIR_EXPORT ssize_t __read_chk(int descriptor, void* bytes, size_t length, size_t) { return read(descriptor, bytes, length); }
 
 WEIR_EXPORT ssize_t readv(int descriptor, const iovec* pieces, int count) {
   static const auto real = next<ssize_t (*)(int, const iovec*, int)>("readv");
-  return await_bytes(descriptor) ? real(descriptor, pieces, count) : -1;
+  const bool nothing = std::all_of(pieces, pieces + std::max(count, 0), [](const iovec& piece) { return piece.iov_len == 0; });
+  return nothing || await_bytes(descriptor) ? real(descriptor, pieces, count) : -1;
 }
 
 WEIR_EXPORT ssize_t recvfrom(int descriptor, void* bytes, size_t length, int flags, sockaddr* from, socklen_t* from_length) {

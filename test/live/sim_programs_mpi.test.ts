@@ -53,4 +53,18 @@ describeVirtual("weir lab exec in virtual time", () => {
     expect(programs.nowhere).toMatchObject({ status: 125 });
     expect(output("nowhere.err")).toContain("there is no host c");
   });
+
+  // As MPICH's launcher does, whose environment is that of the first host.
+  it("keeps programs there, whatever environment they are started with", async () => {
+    const handed =
+      "env WEIR_HOST=a SYSFS_PATH=/nowhere sh -c 'hostname; echo $WEIR_HOST; cat $SYSFS_PATH/class/infiniband/weir0/node_guid'";
+    const { output } =
+      await run(`  - { id: here, on: a, run: "cat $SYSFS_PATH/class/infiniband/weir0/node_guid; weir lab exec b -- ${handed}" }
+  - { id: there, on: b, run: "cat $SYSFS_PATH/class/infiniband/weir0/node_guid; weir lab exec a -- weir lab exec b -- hostname" }`);
+    expect(output("here.err")).toBe("");
+    const [guid, host, name, other] = output("here.out").trim().split("\n");
+    expect([host, name]).toEqual(["b", "b"]);
+    expect(output("there.out")).toBe(`${other}\nb\n`);
+    expect(other).not.toBe(guid);
+  });
 });

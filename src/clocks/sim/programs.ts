@@ -62,7 +62,7 @@ host=$1
 shift
 [ "$1" = -- ] && shift
 . "$WEIR_VIRTUAL_FOLDER/$host/${kOfHost}"
-export SYSFS_PATH WEIR_HOST
+export SYSFS_PATH WEIR_HOST WEIR_VIRTUAL_MOVED=1
 [ -n "$rsh" ] && exec /bin/sh -c "$*"
 exec "\${@:-/bin/sh}"
 `;

@@ -1,4 +1,5 @@
-/* Asks descriptors for ever, without waiting, until its child writes after half a second: by each call that can. */
+/* Asks descriptors for ever, without waiting, until its child writes after half a second: by each call that can. A read of nothing
+   does not wait, either. */
 #define _GNU_SOURCE
 #include <poll.h>
 #include <stdio.h>
@@ -44,8 +45,9 @@ int main(void) {
   } calls[] = {{"poll", by_poll}, {"ppoll", by_ppoll}, {"select", by_select}, {"epoll_wait", by_epoll}};
   for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
     int ends[2];
+    char nothing;
     struct timespec began, ended;
-    if (pipe(ends) != 0) return 1;
+    if (pipe(ends) != 0 || read(ends[0], &nothing, 0) != 0) return 1;
     clock_gettime(CLOCK_MONOTONIC, &began);
     if (fork() == 0) {
       usleep(500 * 1000);
