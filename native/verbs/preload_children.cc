@@ -121,7 +121,7 @@ WEIR_EXPORT pid_t wait4(pid_t process, int* status, int options, rusage* usage) 
   bool interrupted = false;
   wait_until(
       kEnds, kNever,
-      [&] { return (result = real(process, status, take_ended_child() ? options : options | WNOHANG, usage)) != 0; },
+      [&] { return (result = real(process, status, take_ended_child(process) ? options : options | WNOHANG, usage)) != 0; },
       &interrupted);
   return interrupted && result == 0 ? (errno = EINTR, -1) : result;
 }

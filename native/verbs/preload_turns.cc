@@ -336,8 +336,14 @@ void hurry(pid_t process) {
   note_write();
 }
 
-bool take_ended_child() {
-  const auto ended = std::find_if(children.begin(), children.end(), has_ended);
+bool take_ended_child(pid_t process) {
+  const auto is_meant = [&](uint32_t place) {
+    const auto child = static_cast<pid_t>(memory->place[place].process.load(std::memory_order_relaxed));
+    if (process > 0 || process == -1) return process == -1 || child == process;
+    return ::getpgid(child) == (process == 0 ? ::getpgrp() : -process);
+  };
+  const auto ended =
+      std::find_if(children.begin(), children.end(), [&](uint32_t one) { return has_ended(one) && is_meant(one); });
   if (ended == children.end()) return false;
   free_place(*ended);
   children.erase(ended);

@@ -89,8 +89,9 @@ void end_process();
 bool has_ended(uint32_t place);
 // Nobody asks any more whether it has.
 void free_place(uint32_t place);
-// Whether a child of this process has come to its end, which is told once: then the kernel knows it, or will in a moment.
-bool take_ended_child();
+// Whether a child of this process that is meant by `process`, as of waitpid(2), has come to its end, which is told once: then the
+// kernel knows it, or will in a moment.
+bool take_ended_child(pid_t process);
 
 // Threads of a process of the program have their turns at once; 0 and less: those of all.
 void hurry(pid_t process);

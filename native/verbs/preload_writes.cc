@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/eventfd.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -29,12 +30,13 @@ Write found_write = next<Write>("write");
 // While there is one, calls on the descriptor do not block, though it may be one that does: nobody else has the turn.
 class Unblocked {
  public:
+  // Flags as of flags_of().
   Unblocked(int descriptor, int flags) : descriptor_(descriptor), flags_(flags) {
-    ::fcntl(descriptor, F_SETFL, flags | O_NONBLOCK);
+    if (flags >= 0) ::fcntl(descriptor, F_SETFL, flags | O_NONBLOCK);
   }
   ~Unblocked() {
     const int error = errno;
-    ::fcntl(descriptor_, F_SETFL, flags_);
+    if (flags_ >= 0) ::fcntl(descriptor_, F_SETFL, flags_);
     errno = error;
   }
   Unblocked(const Unblocked&) = delete;
@@ -94,6 +96,23 @@ ssize_t write_all(size_t length, const Attempt& attempt) {
     note_write();
   } while (part > 0 && done < length);
   return static_cast<ssize_t>(done);
+}
+
+// Moves something, at least, from one descriptor to another, as a call that blocks while there is nothing there, or no room here.
+// attempt(flags): with these besides.
+template <class Attempt>
+ssize_t move_some(int from, int to, const Attempt& attempt) {
+  const int flags[] = {flags_of(from), flags_of(to)};
+  const auto either = [&](bool (*is)(int)) { return is(flags[0]) || is(flags[1]); };
+  const bool polls = either([](int one) { return one >= 0 && (one & O_NONBLOCK) != 0; });
+  if (polls || !either(may_wait)) return attempt(0);
+  const ssize_t moved = write_all(1, [&](size_t) {
+    const Unblocked source(from, flags[0]);
+    const Unblocked sink(to, flags[1]);
+    return attempt(SPLICE_F_NONBLOCK);
+  });
+  note_read();
+  return moved;
 }
 
 // The same of a call on a descriptor that does not block.
@@ -199,6 +218,25 @@ WEIR_EXPORT ssize_t sendmsg(int descriptor, const msghdr* message, int flags) {
     rest_of.msg_controllen = 0;
     return real(descriptor, &rest_of, flags | MSG_DONTWAIT);
   });
+}
+
+WEIR_EXPORT ssize_t sendfile(int to, int from, off_t* offset, size_t count) {
+  static const auto real = next<ssize_t (*)(int, int, off_t*, size_t)>("sendfile");
+  note_write();
+  const int flags = flags_of(to);
+  if (!may_wait(flags)) return write_some(to, real(to, from, offset, count));
+  return write_all(count, [&](size_t done) {
+    const Unblocked unblocked(to, flags);
+    return real(to, from, offset, count - done);
+  });
+}
+WEIR_EXPORT ssize_t sendfile64(int to, int from, off64_t* offset, size_t count) { return sendfile(to, from, offset, count); }
+
+WEIR_EXPORT ssize_t splice(int from, off64_t* from_offset, int to, off64_t* to_offset, size_t length, unsigned flags) {
+  static const auto real = next<ssize_t (*)(int, off64_t*, int, off64_t*, size_t, unsigned)>("splice");
+  note_write();
+  const auto attempt = [&](unsigned more) { return real(from, from_offset, to, to_offset, length, flags | more); };
+  return (flags & SPLICE_F_NONBLOCK) != 0 ? write_some(to, attempt(0)) : move_some(from, to, attempt);
 }
 
 }  // extern "C"

@@ -1,9 +1,13 @@
-/* Writes more than there is room for, in each way, to a child that reads a quarter of a second later; each says when it was done. */
+/* Writes more than there is room for, in each way, to a child that reads a quarter of a second later; each says when it was done.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -40,6 +44,26 @@ static ssize_t by_datagrams(int end) {
   return kDatagrams * kDatagram;
 }
 
+static FILE* file;
+static ssize_t by_sendfile(int end) {
+  off_t from = 0;
+  return sendfile(end, fileno(file), &from, kBytes);
+}
+/* What another child writes to a pipe a tenth of a second later. */
+static ssize_t by_splice(int end) {
+  int inner[2];
+  pipe(inner);
+  if (fork() == 0) {
+    usleep(100000);
+    _exit(write(inner[1], bytes, kBytes) != kBytes);
+  }
+  close(inner[1]);
+  ssize_t all = 0;
+  for (ssize_t part; (part = splice(inner[0], NULL, end, NULL, kBytes, 0)) > 0;) all += part;
+  close(inner[0]);
+  return all;
+}
+
 static void flood(const char* name, Way way, int out, int in) {
   began = now();
   fflush(stdout);
@@ -71,9 +95,16 @@ int main(void) {
   flood("write to a pipe", by_write, ends[1], ends[0]);
   pipe(ends);
   flood("writev to a pipe", by_writev, ends[1], ends[0]);
-  const Way ways[] = {by_write, by_writev, by_send, by_sendmsg};
-  const char* const names[] = {"write", "writev", "send", "sendmsg"};
-  for (int i = 0; i < 4; ++i) {
+  file = tmpfile();
+  fwrite(bytes, 1, kBytes, file);
+  fflush(file);
+  pipe(ends);
+  flood("sendfile to a pipe", by_sendfile, ends[1], ends[0]);
+  pipe(ends);
+  flood("splice to a pipe", by_splice, ends[1], ends[0]);
+  const Way ways[] = {by_write, by_writev, by_send, by_sendmsg, by_sendfile, by_splice};
+  const char* const names[] = {"write", "writev", "send", "sendmsg", "sendfile", "splice"};
+  for (int i = 0; i < 6; ++i) {
     char name[32];
     sprintf(name, "%s to a socket", names[i]);
     socketpair(AF_UNIX, SOCK_STREAM, 0, ends);
