@@ -26,9 +26,7 @@ constexpr long kLook = 2'000'000;
 constexpr int kMostLooks = 15'000;
 // Looks after which it is looked whether the thread gets a processor: a quarter of a second.
 constexpr int kStarvationLooks = 125;
-// Looks after which signals that ask to stop are heeded here, as nobody else hears of them: a fifth of a second. And looks that
-// the thread still has then to give its turn back: a second.
-constexpr int kHeedingLooks = 100;
+// Looks that a thread still has to give its turn back once somebody asks the run to stop: a second.
 constexpr int kStopLooks = 500;
 // The same for a process that is about to end: two seconds.
 constexpr long kEndLook = 50'000;
