@@ -172,6 +172,7 @@ bool Turns::await(TurnPlace& place, uint32_t program, const std::function<void(u
   const timespec look{0, kLook};
   Starvation starvation;
   int most = kMostLooks;
+  bool stopped = false;
   for (int looks = 0; place.state.load(std::memory_order_acquire) == TurnPlace::runs; ++looks) {
     ::syscall(SYS_futex, &place.state, FUTEX_WAIT, TurnPlace::runs, &look, nullptr, 0);
     if (place.state.load(std::memory_order_acquire) != TurnPlace::runs) break;
@@ -182,7 +183,8 @@ bool Turns::await(TurnPlace& place, uint32_t program, const std::function<void(u
     if (looks % kStarvationLooks == 0 && help_if_starved(starvation, process, std::max(thread, 1u))) most += kStarvationLooks;
     if (stop_.came() && !std::exchange(stops_, true)) most = std::min(most, looks + kStopLooks);
     if (looks == most && process != 0) {
-      overran_[program] = !stops_;
+      stopped = stops_;
+      overran_[program] = !stopped;
       ::kill(process, SIGKILL);
     }
     if (process != 0 && ::waitpid(process, &status, WNOHANG) != process) {
@@ -198,7 +200,7 @@ bool Turns::await(TurnPlace& place, uint32_t program, const std::function<void(u
     for (uint32_t i = 0; i < std::min(memory_->places.load(std::memory_order_relaxed), kTurnPlaces); ++i) {
       if (memory_->place[i].program.load(std::memory_order_relaxed) == program) memory_->place[i].state.store(TurnPlace::gone);
     }
-    if (process != 0 && !stops_) ended(program, status);
+    if (process != 0 && !stopped) ended(program, status);
     return false;
   }
   if (place.state.load(std::memory_order_acquire) == TurnPlace::ends) await_end(place, processes_[program]);

@@ -53,7 +53,8 @@ class Turns {
   }
 
   // Gives turns until all threads wait at `now`. `ended`: called when a process ends, with its status as of waitpid(). Gives none
-  // any more once SIGINT or SIGTERM came while one took long: whoever handles them hears of them between runs alone.
+  // any more once SIGINT or SIGTERM came while one took long: whoever handles them hears of them between runs alone. A program
+  // that is ended for that is one that still ran.
   void run(Time now, const std::function<void(uint32_t program, int status)>& ended);
   // When the first of them wants to go on, after run(); kNever: none does by itself.
   Time next_deadline() const { return next_; }

@@ -2,7 +2,6 @@
 
 #include <limits.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -35,16 +34,6 @@ bool take_variable(char** variables, const char* name) {
   return true;
 }
 
-// Calls found(number, name) of the hosts until it returns true.
-template <class Found>
-void each_host(std::string_view names, const Found& found) {
-  for (uint32_t number = 0; !names.empty(); ++number) {
-    const std::string_view one = names.substr(0, names.find(' '));
-    names.remove_prefix(std::min(names.size(), one.size() + 1));
-    if (found(number, one.substr(0, one.find('=')))) return;
-  }
-}
-
 }  // namespace
 
 uint32_t settle_host(char** variables, uint32_t nic) {
@@ -54,7 +43,7 @@ uint32_t settle_host(char** variables, uint32_t nic) {
   const std::string_view said = value_of(variables, kHostVariable);
   const bool moved = take_variable(variables, kMovedVariable);
   std::string_view own;
-  each_host(value_of(variables, kNamesVariable), [&](uint32_t number, std::string_view name) {
+  each_host(value_of(variables, kNamesVariable), [&](uint32_t number, std::string_view name, std::string_view) {
     const bool found = moved ? name == said : number == nic;
     if (found) nic = number, own = name;
     return found;

@@ -25,6 +25,7 @@
 #include <string_view>
 
 #include "verbs/preload.h"
+#include "verbs/preload_host.h"
 #include "verbs/preload_turns.h"
 
 namespace {
@@ -42,13 +43,12 @@ const char* own_name() { return in_virtual_time() ? std::getenv(kHostVariable) :
 // Address of a host of the network; empty: there is none of that name.
 std::string address_of(std::string_view name) {
   const char* const all = std::getenv(kNamesVariable);
-  for (std::string_view rest = all == nullptr ? "" : all; !rest.empty();) {
-    const std::string_view one = rest.substr(0, rest.find(' '));
-    rest.remove_prefix(std::min(rest.size(), one.size() + 1));
-    if (one.starts_with(name) && one.size() > name.size() && one[name.size()] == '=')
-      return std::string(one.substr(name.size() + 1));
-  }
-  return {};
+  std::string_view found;
+  each_host(all == nullptr ? "" : all, [&](uint32_t, std::string_view one, std::string_view address) {
+    if (one == name) found = address;
+    return one == name;
+  });
+  return std::string(found);
 }
 
 bool find_own_address(in_addr& out) {

@@ -63,7 +63,8 @@ inline CompletionQueue& queue_of(ibv_cq* cq) { return *reinterpret_cast<Completi
 // Looks for completions where there are none. Whoever has asked for an event looks once more, and then waits for it.
 inline void look(ProgramNic& nic, const CompletionQueue& queue) {
   nic.help(&queue);
-  if (queue.empty() && queue.armed.load(std::memory_order_relaxed) != CompletionQueue::kNone) nic.rest();
+  const bool asked = queue.base.cq.channel != nullptr && queue.armed.load(std::memory_order_relaxed) != CompletionQueue::kNone;
+  if (queue.empty() && asked) nic.rest();
 }
 inline ProgramQueuePair& pair_of(ibv_qp* qp) {
   return static_cast<ProgramQueuePair&>(*reinterpret_cast<ProgramQueuePairBase*>(qp));

@@ -1,5 +1,4 @@
-/* Writes more than there is room for, in each way, to a child that reads a quarter of a second later; each says when it was done.
- */
+/* Writes more than there is room for, in each way, to a child that reads a quarter of a second later; each says when. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <netinet/in.h>
